@@ -1,0 +1,281 @@
+"""The contracts: what a method, a dataset and a report are, and the frozen data that travels between the stages.
+
+A **method** is a distribution over functions: prediction is `f(x; w_t)` with `w_t ~ q(w)`, `t = 1..T`. Its author
+writes one ordinary network's code (how it is built, what its loss is, how one function is drawn); the harness does
+stacking, seeds, T, chunks, devices and early stopping.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from bench.optim import Optimizer, Step
+from bench.tape import Tape
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+Task = Literal["regression", "classification"]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a network is asked to do: the task, the shape of one input row, how many outputs."""
+
+    task: Task
+    inputs: tuple[int, ...]
+    outputs: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of data as a method sees them: inputs and targets in training units."""
+
+    task: Task
+    x: Tensor
+    y: Tensor
+    rows: Tensor  # how many rows the whole training set has: the N of an ELBO or a posterior
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """Mean squared error (regression) or cross-entropy (classification) of a network's outputs."""
+        if self.task == "regression":
+            return F.mse_loss(outputs[..., 0], self.y)
+        # Spelled out because `cross_entropy` has no batching rule for class indices that is as fast.
+        return -F.log_softmax(outputs, -1).gather(-1, self.y.unsqueeze(-1)).mean()
+
+
+@dataclass(frozen=True)
+class Net:
+    """One network as a pure function: a module's code, with its tensors beside it.
+
+    `params` are trained. Names with a colon (`alpha:layers.0.weight`) are a method's own and never reach the module;
+    all others are the module's. `memory` is what a method keeps from the fit for drawing (moments, samples, ...).
+    """
+
+    module: nn.Module
+    params: Mapping[str, Tensor]
+    buffers: Mapping[str, Tensor]
+    memory: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __call__(self, x: Tensor, **arguments: Any) -> Tensor:
+        """Return the network's outputs `[rows, outputs]`; arguments go to the module's `forward`."""
+        own = {name: tensor for name, tensor in self.params.items() if ":" not in name}
+        outputs: Tensor = functional_call(self.module, own | dict(self.buffers), (x,), arguments)
+        return outputs
+
+    def with_params(self, changed: Mapping[str, Tensor]) -> Self:
+        """Return the same network with some parameters replaced."""
+        return replace(self, params={**self.params, **changed})
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The module's weight matrices and kernels: no biases, no normalisation."""
+        return {name: p for name, p in self.params.items() if ":" not in name and p.ndim >= 2}
+
+
+NewNetwork = Callable[[int], nn.Module]
+
+
+class Method:
+    """How one network is trained and how one function is drawn.
+
+    Subclass it as a frozen dataclass whose fields are the hyper-parameters. **Float fields may differ between the
+    members of a stack**: inside `loss`, `update`, `remember`, `validate` and `draw` they are scalar tensors, so write
+    arithmetic with them, not `if self.rate > 0`. Fields of other types are the same throughout a stack.
+
+    All hooks are pure: they return new tensors and change nothing.
+    """
+
+    version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
+    stochastic: ClassVar[bool] = True  # do draws from one trained network differ?
+    networks: int = 1  # independently trained networks of one cell; draw t comes from network t mod networks
+
+    def skip(self, problem: Problem) -> str | None:
+        """Return why this method cannot do the problem, or None."""
+        return None
+
+    def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:
+        """Return one freshly initialised network; `new_network(outputs)` makes the suite's architecture."""
+        return new_network(problem.outputs)
+
+    def init(self, net: Net, tape: Tape) -> dict[str, Tensor]:
+        """Return tensors to train beside the module's own; their names contain a colon."""
+        return {}
+
+    def memory(self, net: Net, tape: Tape) -> dict[str, Tensor]:
+        """Return what the method keeps beside the parameters, as it is before the first step."""
+        return {}
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        """Return the scalar that a training step makes smaller."""
+        return batch.loss(net(batch.x))
+
+    def update(
+        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        tape: Tape,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+        """Return parameters and optimiser state after a step (Langevin methods add their noise here)."""
+        return optimizer.update(net.params, gradient, state, step)
+
+    def remember(self, net: Net, progress: Tensor, tape: Tape) -> dict[str, Tensor]:
+        """Return the memory after an epoch that ended at this share of the training (weight averages, samples)."""
+        return dict(net.memory)
+
+    def validate(self, net: Net, batch: Batch) -> Tensor:
+        """Return the validation loss that early stopping and selection watch; by default without noise."""
+        return batch.loss(net(batch.x))
+
+    def finish(self, net: Net, train: Batch, validation: Batch | None, tape: Tape) -> dict[str, Tensor]:
+        """Return the memory after the fit (a Hessian, a tuned level); called once for each network, outside vmap."""
+        return dict(net.memory)
+
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        """Return one function of q at x: logits `[rows, classes]`, means `[rows, 1]`, or means and variances."""
+        return net(x)
+
+    def functions(self, asked: int) -> int:
+        """Return how many different functions a request for so many draws gives."""
+        return asked if self.stochastic else self.networks
+
+
+@dataclass(frozen=True)
+class Split:
+    """One train/test split of a dataset, in original units."""
+
+    task: Task
+    train_x: Array
+    train_y: Array
+    test_x: Array
+    test_y: Array
+    classes: int = 0  # classification only
+    test_truth: Array | None = None  # the noise-free target at the test rows, where it is known
+
+    @property
+    def problem(self) -> Problem:
+        """What a network is asked to do on this split."""
+        outputs = self.classes if self.task == "classification" else 1
+        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs)
+
+
+class Dataset:
+    """A name in `uqbench list datasets`. Subclass it as a frozen dataclass whose fields are its options."""
+
+    version: ClassVar[str] = "1"  # part of a cell's key: raise it when the rows change
+    task: ClassVar[Task]
+    notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
+
+    def skip(self) -> str | None:
+        """Return why the data cannot be had here and what to do about it, or None."""
+        return None
+
+    def load(self, split: int) -> Split:
+        """Return split number 0, 1, 2, ..., always the same rows for the same number."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Predictions of one cell at its test rows, in original units: what figures are drawn from."""
+
+    observed: Array
+    mean: Array
+    variance: Array  # NaN where one draw has none
+    x: Array | None = None  # kept where a row is one number and can be an axis
+    truth: Array | None = None  # the noise-free target, where it is known
+
+
+class Results(Protocol):
+    """What a report may look at: the results of one suite."""
+
+    title: str
+    baseline: str | None
+    metrics: list[str]  # what the suite wants shown first
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """One row a metric value: suite, dataset, split, method, seed, metric, value, key."""
+        ...
+
+    @property
+    def cells(self) -> "pd.DataFrame":
+        """One row a cell: its place, key, status (missing: not run yet), message, training, environment."""
+        ...
+
+    @property
+    def failures(self) -> "pd.DataFrame":
+        """One row a cell that failed or diverged: suite, dataset, split, method, seed, status, message."""
+        ...
+
+    def curves(self, key: str) -> Curves | None:
+        """Return the stored predictions of one cell."""
+        ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data frame with a caption; cells are printed as text, numbers to four significant digits."""
+
+    caption: str
+    data: "pd.DataFrame"
+    bold: frozenset[tuple[int, int]] = frozenset()  # (row, column) positions to stand out
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A matplotlib figure with a caption that also says in words what is to be seen."""
+
+    name: str
+    caption: str
+    figure: "MatplotlibFigure"
+
+
+Block = Text | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+class Report:
+    """A section of a report. Subclass it as a frozen dataclass whose fields are its options."""
+
+    order: ClassVar[int] = 50  # sections stand in this order, then by name
+
+    def section(self, results: Results) -> Section | None:
+        """Return the section, or None where the results hold nothing for it."""
+        raise NotImplementedError
+
+
+def options(plugin: object) -> dict[str, Any]:
+    """Return the fields of a plug-in with their values."""
+    return {f.name: getattr(plugin, f.name) for f in fields(plugin)}  # type: ignore[arg-type]  # plug-ins are dataclasses
+
+
+def float_options(plugin: object) -> dict[str, float]:
+    """Return the fields that may differ between the members of a stack."""
+    return {name: value for name, value in options(plugin).items() if isinstance(value, float)}
+
+
+def as_float32(array: Array) -> Tensor:
+    """Return an array as a float32 tensor that shares nothing with it."""
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)).clone()

@@ -1,0 +1,228 @@
+"""One network to be trained: what it is made of, its first tensors, and the pure functions that advance it.
+
+The functions here are about *one* network; `bench.stack` runs them over many at once or one by one.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad_and_value
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
+from bench.optim import Step, make_optimizer
+from bench.protocol import Training
+from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, stream
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Data in training units, and which rows of it train, validate and scale nothing else."""
+
+    task: Task
+    x: Tensor
+    y: Tensor
+    train: Tensor
+    validation: Tensor
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Return some rows as a batch."""
+        return Batch(self.task, self.x[rows], self.y[rows], torch.tensor(float(len(self.train))))
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One network to be trained. Its result depends on nothing but what stands here."""
+
+    method: Method
+    problem: Problem
+    new_network: NewNetwork
+    architecture: str  # what `new_network` makes; members of one stack share it
+    training: Training
+    rows: Rows
+    seed: int
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows in one step."""
+        return min(self.training.batch, len(self.rows.train))
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in one epoch: whole batches only; the rows left over change with every epoch's shuffle."""
+        return len(self.rows.train) // self.batch_rows
+
+    def stack_key(self) -> tuple[Any, ...]:
+        """Members with equal keys run through the same graph."""
+        fixed = tuple((k, v) for k, v in options(self.method).items() if not isinstance(v, float))
+        training = self.training
+        shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
+        rule = (training.optimizer, training.momentum, training.schedule, training.patience > 0)
+        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, str(self.rows.x.device))
+
+
+@dataclass(frozen=True)
+class Start:
+    """The tensors of a network before its first step."""
+
+    module: nn.Module
+    params: Tensors
+    buffers: Tensors
+    memory: Tensors
+    state: Tensors
+    values: Tensors  # the method's float options as scalars
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained network."""
+
+    module: nn.Module
+    params: Tensors
+    buffers: Tensors
+    memory: Tensors
+    status: Literal["ok", "diverged"]
+    epochs: int
+    train_loss: float
+    validation_loss: float | None
+
+    @property
+    def net(self) -> Net:
+        """The trained network as a pure function."""
+        return Net(self.module, self.params, self.buffers, self.memory)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one call of each kind needs, measured on one member."""
+
+    step: TapeLength
+    epoch: TapeLength
+    step_bytes: int  # tensors written in one step and one validation pass: an upper bound of their memory
+    flops_per_row: float
+
+
+def bound(method: Method, values: Mapping[str, Tensor]) -> Method:
+    """Return the method with its float options replaced by one member's tensors."""
+    clone = copy.copy(method)
+    for name, value in values.items():
+        object.__setattr__(clone, name, value)
+    return clone
+
+
+def start(member: Member) -> Start:
+    """Build one network. The global generator is lent to the module's own initialisers and given back."""
+    method, device = member.method, member.rows.x.device
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream(member.seed, "weights"))
+        module = method.build(member.problem, member.new_network).to(device)
+    params = {name: p.detach().clone() for name, p in module.named_parameters()}
+    buffers = {name: b.detach().clone() for name, b in module.named_buffers()}
+    module.requires_grad_(False)
+    tape = LiveTape(generator(member.seed, "start"), device)
+    net = Net(module, params, buffers)
+    params = {**params, **{name: p.detach() for name, p in method.init(net, tape).items()}}
+    memory = method.memory(Net(module, params, buffers), tape)
+    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    values = {name: torch.tensor(v, device=device) for name, v in float_options(method).items()}
+    return Start(module, params, buffers, memory, optimizer.init(params), values)
+
+
+def advance(
+    member: Member, module: nn.Module, table: tuple[Tensor, Tensor], params: Tensors, buffers: Tensors,
+    memory: Tensors, state: Tensors, values: Tensors, chosen: Tensor, clock: Tensor, normals: Tensor, uniforms: Tensor,
+) -> tuple[Tensors, Tensors, Tensors, Tensor]:  # fmt: skip
+    """Advance one network by one step; return params, buffers, optimiser state and the loss."""
+    method = bound(member.method, values)
+    learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
+    batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
+    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    step = Step(learning_rate, weight_decay, correction1, correction2, progress)
+    tape = Tape(normals, uniforms)
+    # Batch norm writes its running statistics in place: let it write into copies, and return those.
+    fresh = {name: b.clone() for name, b in buffers.items()}
+
+    def objective(params: Tensors) -> tuple[Tensor, Tensors]:
+        running = {name: b.clone() for name, b in fresh.items()}
+        return method.loss(Net(module, params, running, memory), batch, tape), running
+
+    module.train()
+    gradient, (loss, fresh) = grad_and_value(objective, has_aux=True)(params)
+    net = Net(module, params, fresh, memory)
+    params, state = method.update(net, gradient, optimizer, state, step, tape)
+    return params, fresh, state, loss
+
+
+def validation_loss(
+    member: Member, module: nn.Module, table: tuple[Tensor, Tensor], params: Tensors, buffers: Tensors,
+    memory: Tensors, values: Tensors, chosen: Tensor, rows: Tensor,
+) -> Tensor:  # fmt: skip
+    """Return the validation loss of one network."""
+    module.eval()
+    batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
+    return bound(member.method, values).validate(Net(module, params, buffers, memory), batch)
+
+
+def remembered(
+    member: Member, module: nn.Module, table: tuple[Tensor, Tensor], params: Tensors, buffers: Tensors,
+    memory: Tensors, values: Tensors, progress: Tensor, normals: Tensor, uniforms: Tensor,
+) -> Tensors:  # fmt: skip
+    """Return the memory of one network after an epoch."""
+    module.eval()
+    tape = Tape(normals, uniforms)
+    return bound(member.method, values).remember(Net(module, params, buffers, memory), progress, tape)
+
+
+def remembers(method: Method) -> bool:
+    """Does the method keep anything from epoch to epoch?"""
+    return type(method).remember is not Method.remember
+
+
+class _BytesWritten(TorchDispatchMode):
+    """Adds up the size of every tensor that an operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch does not type it
+        self.total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, Tensor):
+                self.total += tensor.numel() * tensor.element_size()
+        return result
+
+
+def work(call: Callable[[], object]) -> tuple[int, float]:
+    """Carry out a call; return the bytes it wrote and the floating-point operations it took."""
+    with torch.no_grad(), _BytesWritten() as written, FlopCounterMode(display=False) as flops:
+        call()
+    return written.total, float(flops.get_total_flops())
+
+
+def measure(member: Member) -> Cost:
+    """Run one member once on blank tapes to learn what it reads, writes and computes."""
+    method, rows = member.method, member.rows
+    first = start(member)
+    net = Net(first.module, first.params, first.buffers, first.memory)
+    batch = rows.batch(rows.train[: member.batch_rows])
+    step_tape, epoch_tape = BlankTape(rows.x.device), BlankTape(rows.x.device)
+    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    one = torch.tensor(1.0, device=rows.x.device)
+    first.module.train()
+    written, flops = work(lambda: method.loss(net, batch, step_tape))
+    with torch.no_grad():
+        method.update(net, first.params, optimizer, first.state, Step(one, one, one, one, one), step_tape)
+        first.module.eval()
+        method.remember(net, one, epoch_tape)
+    # Backward writes about twice what forward does; beside it stand parameters, moments and best weights.
+    held = sum(p.numel() * p.element_size() for p in first.params.values())
+    step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
+    return Cost(step_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)

@@ -1,0 +1,134 @@
+"""Metrics of predictive, calibrated, selective and detecting quality, each under one stated convention.
+
+Pure functions over arrays do the work; a `Metric` declares one of them; `score` applies all that fit a `Forecast`.
+"""
+
+from bench.metrics.calibration import (
+    ReliabilityCurve,
+    adaptive_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_curve,
+)
+from bench.metrics.classification import (
+    BrierSplit,
+    accuracy,
+    brier_score,
+    brier_split,
+    categorical_nll,
+    class_wise_calibration_error,
+    top_k_accuracy,
+)
+from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
+from bench.metrics.detection import auroc, average_precision, false_positive_rate
+from bench.metrics.discovery import catalogue
+from bench.metrics.forecast import Forecast, TargetScale
+from bench.metrics.intervals import (
+    Intervals,
+    coverage_probability,
+    gaussian_intervals,
+    level_of,
+    mean_width,
+    width_of,
+    winkler_score,
+)
+from bench.metrics.metric import Metric
+from bench.metrics.noise import fit_noise_variance
+from bench.metrics.quantiles import (
+    PitHistogram,
+    QuantileCurve,
+    pit_histogram,
+    pit_values,
+    quantile_calibration_error,
+    quantile_curve,
+)
+from bench.metrics.ranking import ranked
+from bench.metrics.regression import (
+    gaussian_nll,
+    gaussian_nll_rows,
+    mean_absolute_error,
+    r_squared,
+    root_mean_squared_error,
+    sharpness,
+    standardised_log_loss,
+)
+from bench.metrics.scoring import score
+from bench.metrics.selective import (
+    RiskCoverage,
+    area_under_generalised_risk,
+    area_under_risk_coverage,
+    coverage_at_risk,
+    excess_area_under_risk_coverage,
+    risk_at_coverage,
+    risk_coverage_curve,
+    sparsification_error,
+)
+from bench.metrics.uncertainty import (
+    entropy,
+    expected_entropy,
+    mutual_information,
+    predictive_entropy,
+    total_variance,
+)
+
+__all__ = [
+    "BrierSplit",
+    "Forecast",
+    "Intervals",
+    "Metric",
+    "PitHistogram",
+    "QuantileCurve",
+    "ReliabilityCurve",
+    "RiskCoverage",
+    "TargetScale",
+    "accuracy",
+    "adaptive_calibration_error",
+    "area_under_generalised_risk",
+    "area_under_risk_coverage",
+    "auroc",
+    "average_precision",
+    "brier_score",
+    "brier_split",
+    "catalogue",
+    "categorical_nll",
+    "class_wise_calibration_error",
+    "coverage_at_risk",
+    "coverage_probability",
+    "crps_fair",
+    "crps_fair_rows",
+    "crps_gaussian",
+    "crps_gaussian_rows",
+    "entropy",
+    "excess_area_under_risk_coverage",
+    "expected_calibration_error",
+    "expected_entropy",
+    "false_positive_rate",
+    "fit_noise_variance",
+    "gaussian_intervals",
+    "gaussian_nll",
+    "gaussian_nll_rows",
+    "level_of",
+    "maximum_calibration_error",
+    "mean_absolute_error",
+    "mean_width",
+    "mutual_information",
+    "pit_histogram",
+    "pit_values",
+    "predictive_entropy",
+    "quantile_calibration_error",
+    "quantile_curve",
+    "r_squared",
+    "ranked",
+    "reliability_curve",
+    "risk_at_coverage",
+    "risk_coverage_curve",
+    "root_mean_squared_error",
+    "score",
+    "sharpness",
+    "sparsification_error",
+    "standardised_log_loss",
+    "top_k_accuracy",
+    "total_variance",
+    "width_of",
+    "winkler_score",
+]

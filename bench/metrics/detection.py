@@ -1,0 +1,60 @@
+"""How well a score tells two sets apart: larger scores are meant for `positives` (errors, shifted or foreign data)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bench.errors import UserError
+from bench.metrics.arrays import FloatArray, LabelArray, float_array
+
+
+def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """Area under the ROC curve: P(positive > negative) + P(equal) / 2 over all pairs, in O(n log n).
+
+    Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve, Radiology 1982.
+    """
+    below, above = _sets(negatives, positives)
+    # Both sorted: the search then walks through memory in order, ten times quicker on a million scores.
+    ordered, sought = np.sort(below), np.sort(above)
+    wins = np.searchsorted(ordered, sought, side="left").sum(dtype=np.int64)
+    not_lost = np.searchsorted(ordered, sought, side="right").sum(dtype=np.int64)
+    # Whole numbers up to here: the one division is the only rounding.
+    return (int(wins) + int(not_lost)) / (2 * below.size * above.size)
+
+
+def average_precision(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """AUPR as average precision, sum_t (recall_t - recall_{t-1}) precision_t over descending distinct thresholds.
+
+    The step-wise area, as in scikit-learn (no interpolation, which would be optimistic: Davis and Goadrich, ICML
+    2006). Equal scores enter together. A score without information has the share of positives.
+    """
+    hits, false_alarms = _counts(negatives, positives)
+    precision = hits / (hits + false_alarms)
+    return float(np.sum(np.diff(hits, prepend=0) * precision) / hits[-1])
+
+
+def false_positive_rate(negatives: ArrayLike, positives: ArrayLike, recall: float = 0.95) -> float:
+    """FPR95: the share of negatives flagged at the highest threshold that flags at least `recall` of the positives.
+
+    Liang, Li and Srikant, Enhancing the Reliability of Out-of-distribution Image Detection, ICLR 2018. Which set is
+    called positive matters here: ours is the one that should score high.
+    """
+    if not 0 < recall <= 1:
+        raise UserError(f"recall: expected a share above 0 and up to 1, got {recall}")
+    hits, false_alarms = _counts(negatives, positives)
+    first = int(np.argmax(hits / hits[-1] >= recall))
+    return float(false_alarms[first] / false_alarms[-1])
+
+
+def _sets(negatives: ArrayLike, positives: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    return float_array(negatives, "negatives", (None,)), float_array(positives, "positives", (None,))
+
+
+def _counts(negatives: ArrayLike, positives: ArrayLike) -> tuple[LabelArray, LabelArray]:
+    """Return how many positives and negatives score at least each distinct threshold, thresholds descending."""
+    below, above = _sets(negatives, positives)
+    scores = np.concatenate((above, below))
+    order = np.argsort(scores)[::-1]
+    last_of_run = np.append(np.diff(scores[order]) != 0, True)
+    flagged = np.flatnonzero(last_of_run) + 1
+    hits = np.cumsum(order < above.size)[last_of_run]
+    return hits, flagged - hits

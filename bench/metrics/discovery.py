@@ -1,0 +1,74 @@
+"""The catalogue of metrics: the built-in ones and those that installed packages declare."""
+
+import functools
+import warnings
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+from bench.errors import UserError
+from bench.metrics import declared_classification, declared_intervals, declared_regression, declared_selective
+from bench.metrics.metric import Metric
+
+GROUP = "bench.metrics"
+BUILT_IN: tuple[Metric, ...] = (
+    *declared_regression.METRICS,
+    *declared_intervals.METRICS,
+    *declared_classification.METRICS,
+    *declared_selective.METRICS,
+)
+
+
+def catalogue() -> dict[str, Metric]:
+    """Return every metric by name: the built-in ones and the entry points of group "bench.metrics".
+
+    Sorted by family, then name. Installed packages are looked through once in a process.
+    """
+    return dict(_installed())
+
+
+@functools.cache
+def _installed() -> dict[str, Metric]:
+    return assemble(BUILT_IN, entry_points(group=GROUP))
+
+
+def assemble(built_in: Iterable[Metric], points: Iterable[EntryPoint]) -> dict[str, Metric]:
+    """Put metrics together by name, sorted by family, then name.
+
+    An entry point is a Metric or an iterable of them. One that cannot be loaded, or is something else, is reported as
+    a warning and left out; a name declared twice raises UserError naming both origins.
+    """
+    metrics: dict[str, Metric] = {}
+    origins: dict[str, str] = {}
+    declared = [(metric, "uqbench itself") for metric in built_in]
+    for point in points:
+        package = point.dist.name if point.dist else "unknown"
+        origin = f"entry point {point.name} = {point.value} of package {package}"
+        declared += [(metric, origin) for metric in _load(point, origin)]
+    for metric, origin in declared:
+        if metric.name in metrics:
+            raise UserError(f"metric {metric.name!r} is declared twice: by {origins[metric.name]} and by {origin}")
+        metrics[metric.name] = metric
+        origins[metric.name] = origin
+    for name, metric in list(metrics.items()):
+        if metric.relative_to is not None and metric.relative_to not in metrics:
+            warnings.warn(
+                f"metric {name!r} of {origins[name]} is left out: it is relative to {metric.relative_to!r}, "
+                "which does not exist",
+                stacklevel=2,
+            )
+            del metrics[name]
+    return dict(sorted(metrics.items(), key=lambda item: (item[1].family, item[0])))
+
+
+def _load(point: EntryPoint, origin: str) -> tuple[Metric, ...]:
+    try:
+        loaded = point.load()
+        found = (loaded,) if isinstance(loaded, Metric) else tuple(loaded)
+        strangers = [type(item).__name__ for item in found if not isinstance(item, Metric)]
+        if strangers:
+            raise TypeError(f"expected Metric instances, got {', '.join(strangers)}")
+    # Whatever a foreign package raises on import must not take the other metrics down.
+    except Exception as error:
+        warnings.warn(f"{origin} is left out: {type(error).__name__}: {error}", stacklevel=3)
+        return ()
+    return found

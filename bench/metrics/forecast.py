@@ -1,0 +1,176 @@
+"""What a method said about one test set: the one argument of every declared metric."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.errors import UserError
+from bench.metrics.arrays import (
+    BoolArray,
+    FloatArray,
+    LabelArray,
+    float_array,
+    label_array,
+    numeric_array,
+    require_distributions,
+    require_finite,
+)
+from bench.metrics.ranking import ranked
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Mean, standard deviation and range of the training targets, in original units."""
+
+    mean: float
+    std: float
+    minimum: float
+    maximum: float
+
+    def __post_init__(self) -> None:
+        values = (self.mean, self.std, self.minimum, self.maximum)
+        if not all(np.isfinite(value) for value in values):
+            raise UserError(f"scale: mean, std, minimum, maximum must be finite, got {values}")
+        if self.std < 0 or self.maximum < self.minimum:
+            raise UserError(f"scale: std must not be negative nor maximum below minimum, got {values}")
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What a method said about one test set: everything a metric may look at. Numpy arrays only.
+
+    With T draws of N rows (and C classes):
+
+    - `task`: "regression" or "classification".
+    - `observed`: [N], floats in original units, or integer class labels 0..C-1.
+    - `draws`: [T, N] in original units, or [T, N, C] probabilities that sum to 1 within 1e-3 (taken as they are).
+    - `draw_variance`: [T, N], the variance each draw states by itself (heteroscedastic heads), original units squared.
+    - `noise_variance`: the fitted observation noise 1/tau, original units squared (see `fit_noise_variance`).
+    - `scale`: of the training targets, for standardised and min-max units.
+
+    Construction checks all of it and raises UserError; the properties are computed once, in float64.
+    """
+
+    task: Literal["regression", "classification"]
+    observed: NDArray[Any]
+    draws: NDArray[Any]
+    draw_variance: NDArray[Any] | None = None
+    noise_variance: float | None = None
+    scale: TargetScale | None = None
+
+    def __post_init__(self) -> None:
+        if self.task == "regression":
+            draws = numeric_array(self.draws, "draws", (None, None))
+            require_finite(draws, "draws")
+            observed: NDArray[Any] = float_array(self.observed, "observed", (draws.shape[1],))
+            self._check_variances(draws.shape)
+        elif self.task == "classification":
+            draws = numeric_array(self.draws, "draws", (None, None, None))
+            require_distributions(draws, "draws")
+            observed = label_array(self.observed, draws.shape[1], draws.shape[2])
+            if self.draw_variance is not None or self.noise_variance is not None:
+                raise UserError("draw_variance and noise_variance belong to regression, not to classification")
+        else:
+            raise UserError(f"task must be 'regression' or 'classification', got {self.task!r}")
+        object.__setattr__(self, "draws", draws)
+        object.__setattr__(self, "observed", observed)
+
+    def _check_variances(self, shape: tuple[int, ...]) -> None:
+        if self.draw_variance is not None:
+            stated = float_array(self.draw_variance, "draw_variance", shape)
+            if stated.min() < 0:
+                raise UserError(f"draw_variance: lowest value is {float(stated.min()):.6g}, must not be negative")
+            object.__setattr__(self, "draw_variance", stated)
+        if self.noise_variance is not None and not (np.isfinite(self.noise_variance) and self.noise_variance >= 0):
+            raise UserError(f"noise_variance must be finite and not negative, got {self.noise_variance}")
+
+    @property
+    def draw_count(self) -> int:
+        """T, the number of draws."""
+        return int(self.draws.shape[0])
+
+    @property
+    def row_count(self) -> int:
+        """N, the number of test rows."""
+        return int(self.draws.shape[1])
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """The prediction: the mean over draws, [N] or [N, C]."""
+        single = self.draw_count == 1
+        mean: FloatArray = (
+            self.draws[0].astype(np.float64, copy=False) if single else self.draws.mean(axis=0, dtype=np.float64)
+        )
+        return mean
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """The unbiased (T - 1) variance over draws, [N] or [N, C]; NaN everywhere when T is 1."""
+        if self.draw_count == 1:
+            return np.full(self.draws.shape[1:], np.nan)
+        # Measured from the first draw: equal draws then have a variance of exactly 0, whatever their mean rounds to.
+        shifted = np.subtract(self.draws, self.draws[0], dtype=np.float64)
+        spread: FloatArray = shifted.var(axis=0, ddof=1)
+        return spread
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """The spread plus the mean of the stated variances (law of total variance); NaN everywhere when T is 1."""
+        return self.spread if self.draw_variance is None else self.spread + self.draw_variance.mean(axis=0)
+
+    @cached_property
+    def predictive_variance(self) -> FloatArray:
+        """Variance of an observation: `variance` plus the fitted noise.
+
+        One draw has no spread; its observation noise (and stated variance) is then all of it.
+        """
+        if self.task != "regression" or self.noise_variance is None:
+            raise UserError("predictive_variance needs a regression forecast with a fitted noise_variance")
+        if self.draw_count > 1:
+            return self.variance + self.noise_variance
+        stated = 0.0 if self.draw_variance is None else self.draw_variance.mean(axis=0)
+        return np.full(self.row_count, self.noise_variance) + stated
+
+    @cached_property
+    def predicted(self) -> LabelArray:
+        """The class of the highest mean probability; of equal ones the first."""
+        self._require_classes("predicted")
+        best: LabelArray = self.mean.argmax(axis=1)
+        return best
+
+    @cached_property
+    def confidence(self) -> FloatArray:
+        """The highest mean probability."""
+        self._require_classes("confidence")
+        return self.mean[np.arange(self.row_count), self.predicted]
+
+    @cached_property
+    def correct(self) -> BoolArray:
+        """Whether the predicted class is the observed one."""
+        hits: BoolArray = self.predicted == self.observed
+        return hits
+
+    @cached_property
+    def loss(self) -> FloatArray:
+        """The loss that selective risk averages: squared error, or 1 for a wrong class and 0 for a right one."""
+        if self.task == "classification":
+            return (~self.correct).astype(np.float64)
+        squared: FloatArray = np.square(self.mean - self.observed)
+        return squared
+
+    @cached_property
+    def uncertainty(self) -> FloatArray:
+        """The score that selective metrics sort by: the variance, or 1 - confidence."""
+        return 1.0 - self.confidence if self.task == "classification" else self.variance
+
+    @cached_property
+    def ranked_loss(self) -> FloatArray:
+        """The losses by ascending uncertainty, averaged over ties (see `ranked`)."""
+        return ranked(self.uncertainty, self.loss)
+
+    def _require_classes(self, name: str) -> None:
+        if self.task != "classification":
+            raise UserError(f"{name} is defined for classification, this forecast is of {self.task}")

@@ -1,0 +1,89 @@
+"""The declaration of a metric: everything the run, the reports, the statistics and the gate know about it."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bench.errors import UserError
+from bench.metrics.forecast import Forecast
+
+Task = Literal["regression", "classification", "any"]
+Family = Literal["predictive", "calibration", "selective", "detection", "cost"]
+Direction = Literal["lower", "higher", "target"]
+NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline"})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric, declared once.
+
+    `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
+    observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
+    `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
+    has no `compute`: it is the value of the metric named there minus the baseline method's value of it.
+    """
+
+    name: str
+    task: Task
+    family: Family
+    direction: Direction
+    target: float | None
+    unit: str
+    needs: frozenset[str]
+    formula: str
+    source: str
+    compute: Callable[[Forecast], float] | None
+    relative_to: str | None = None
+
+    def __post_init__(self) -> None:
+        def reject(problem: str) -> UserError:
+            return UserError(f"metric {self.name!r}: {problem}")
+
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise reject("a name is snake_case: lower-case letters, digits and _")
+        for field, value, known in (
+            ("task", self.task, get_args(Task)),
+            ("family", self.family, get_args(Family)),
+            ("direction", self.direction, get_args(Direction)),
+        ):
+            if value not in known:
+                raise reject(f"{field} {value!r} is none of {', '.join(known)}")
+        if (self.direction == "target") != (self.target is not None):
+            raise reject("a target value goes with direction 'target' and with no other")
+        if self.target is not None and not math.isfinite(self.target):
+            raise reject(f"the target must be finite, got {self.target}")
+        if not self.needs <= NEEDS:
+            raise reject(f"unknown needs {sorted(self.needs - NEEDS)}, known are {sorted(NEEDS)}")
+        if (self.compute is None) != (self.relative_to is not None):
+            raise reject("give either compute or relative_to")
+        if (self.relative_to is not None) != ("baseline" in self.needs):
+            raise reject("relative_to and the need 'baseline' go together")
+
+    def applies_to(self, forecast: Forecast) -> bool:
+        """Whether the task matches and the forecast has all this metric needs."""
+        has = {
+            "draws": forecast.draw_count >= 2,
+            "probabilities": forecast.task == "classification",
+            "noise": forecast.noise_variance is not None,
+            "scale": forecast.scale is not None,
+            "baseline": False,
+        }
+        return self.task in ("any", forecast.task) and all(has[need] for need in self.needs)
+
+    def loss(self, value: float) -> float:
+        """Return `value` as a number of which lower is better: itself, its negative, or its distance to the target."""
+        if self.direction == "target":
+            return abs(value - (self.target or 0.0))
+        return -value if self.direction == "higher" else value
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether `a` is strictly better than `b`; never with NaN."""
+        return self.loss(a) < self.loss(b)
+
+    def relative(self, value: float, baseline: float) -> float:
+        """Return `value` minus `baseline`, both of the metric `relative_to`; NaN when both are the same infinity."""
+        if self.relative_to is None:
+            raise UserError(f"metric {self.name!r} is not relative to a baseline")
+        return value - baseline

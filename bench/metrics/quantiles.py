@@ -1,0 +1,75 @@
+"""Whether the quantiles of a Gaussian regression forecast hold what they promise."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bench.errors import UserError
+from bench.metrics.arrays import FloatArray, float_array, variance_array
+
+
+class QuantileCurve(NamedTuple):
+    """Expected and observed share of observations below each predicted quantile."""
+
+    expected: FloatArray
+    observed: FloatArray
+
+
+class PitHistogram(NamedTuple):
+    """Bin edges [bins + 1] and densities [bins] of the probability integral transform; flat at 1 when calibrated."""
+
+    edges: FloatArray
+    density: FloatArray
+
+
+def pit_values(observed: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> FloatArray:
+    """Return the probability integral transform Phi((y_i - m_i) / s_i) of each row.
+
+    Gneiting, Balabdaoui and Raftery, Probabilistic Forecasts, Calibration and Sharpness, JRSS-B 2007. Uniform on
+    [0, 1] when the forecast is calibrated. With a variance of 0 it is 0, 1/2 or 1 as y lies below, at or above m.
+    """
+    from scipy.special import ndtr
+
+    y = float_array(observed, "observed", (None,))
+    residuals = y - float_array(mean, "mean", y.shape)
+    std = np.sqrt(variance_array(variance, y.size))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = np.where(residuals == 0, 0.0, residuals / std)
+    values: FloatArray = ndtr(z)
+    return values
+
+
+def pit_histogram(pit: ArrayLike, bins: int = 10) -> PitHistogram:
+    """Return the histogram of PIT values over `bins` equal bins of [0, 1], as densities."""
+    values = _unit_values(pit)
+    if bins < 1:
+        raise UserError(f"bins: expected at least 1, got {bins}")
+    density, edges = np.histogram(values, bins=bins, range=(0.0, 1.0), density=True)
+    return PitHistogram(edges, density)
+
+
+def quantile_curve(pit: ArrayLike, levels: int = 100) -> QuantileCurve:
+    """Return, for `levels` evenly spaced probabilities p from 0 to 1, the share of rows whose PIT is at most p."""
+    values = _unit_values(pit)
+    if levels < 2:
+        raise UserError(f"levels: expected at least 2, got {levels}")
+    expected = np.linspace(0.0, 1.0, levels)
+    return QuantileCurve(expected, np.searchsorted(np.sort(values), expected, side="right") / values.size)
+
+
+def quantile_calibration_error(pit: ArrayLike, levels: int = 100) -> float:
+    """Mean over probabilities p of |share of rows with PIT <= p, minus p|.
+
+    Kuleshov, Fenner and Ermon, ICML 2018, with absolute differences; the mean absolute calibration error of
+    uncertainty-toolbox with quantiles, on the same 100 levels.
+    """
+    curve = quantile_curve(pit, levels)
+    return float(np.mean(np.abs(curve.observed - curve.expected)))
+
+
+def _unit_values(pit: ArrayLike) -> FloatArray:
+    values = float_array(pit, "pit", (None,))
+    if values.min() < 0 or values.max() > 1:
+        raise UserError("pit: values lie between 0 and 1")
+    return values

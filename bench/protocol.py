@@ -1,0 +1,52 @@
+"""What an experiment fixes beside the method: the network, the training, the scaling, the number of draws.
+
+Plain validated data, light to import. Every field is part of a cell's key.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StrictBool
+from pydantic.dataclasses import dataclass
+
+# Strictness stands in the fields: on a class it would also refuse tables for the two parts.
+_CLOSED = ConfigDict(extra="forbid")
+Positive = Annotated[int, Field(gt=0, strict=True)]
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class Training:
+    """How a network is trained."""
+
+    optimizer: Literal["adam", "sgd"] = "adam"
+    learning_rate: Annotated[float, Field(gt=0, strict=True)] = 0.001
+    weight_decay: Annotated[float, Field(ge=0, strict=True)] = 0.0
+    momentum: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.9  # Adam's first beta, SGD's momentum
+    schedule: Literal["constant", "cosine"] = "constant"
+    epochs: Positive = 100
+    batch: Positive = 32
+    patience: Annotated[int, Field(ge=0, strict=True)] = (
+        0  # epochs without a better validation loss before a stop; 0: never
+    )
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class Architecture:
+    """Which network the methods transform."""
+
+    kind: Literal["mlp", "resnet8"] = "mlp"
+    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units of each hidden layer of an MLP
+    activation: Literal["relu", "tanh"] = "relu"
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class Protocol:
+    """Everything an experiment fixes beside data, method and seed."""
+
+    training: Training = Field(default_factory=Training)
+    network: Architecture = Field(default_factory=Architecture)
+    draws: Positive = 100
+    validation: Annotated[float, Field(ge=0, lt=1, strict=True)] = (
+        0.1  # share of the training rows held out for validation
+    )
+    scale_inputs: StrictBool = True  # to mean 0 and variance 1 over the training rows
+    scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units

@@ -1,0 +1,66 @@
+"""Stored results of one suite, as reports see them."""
+
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Curves
+from bench.metrics import catalogue
+from bench.store import Store
+
+PLACE = ["suite", "dataset", "split", "method", "seed"]
+
+
+class StoredResults:
+    """The results of one suite in a store."""
+
+    def __init__(self, store: Store, suite: str) -> None:
+        self._store = store
+        about = store.suites()[suite]
+        self.suite: str = suite
+        self.title: str = about["title"]
+        self.baseline: str | None = about["baseline"]
+        self.metrics: list[str] = about["metrics"]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a metric value: suite, dataset, split, method, seed, key, metric, value."""
+        columns = [*PLACE, "key", "metric", "value"]
+        own = pd.DataFrame(self._store.values(self.suite), columns=columns)
+        frame = pd.concat([own, *self._relative(own)], ignore_index=True)
+        return frame.sort_values([*PLACE, "metric"], ignore_index=True)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a cell: its place, key, status (missing: not run yet), message, training, environment."""
+        columns = [*PLACE, "key", "status", "message", "training", "environment"]
+        return pd.DataFrame(self._store.cells(self.suite), columns=columns)
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """One row a cell that failed or diverged, with its reason in one line."""
+        lost = self.cells[self.cells["status"].isin(["failed", "diverged"])]
+        told = [str(message).partition("\n")[0] for message in lost["message"]]
+        return lost[[*PLACE, "status"]].assign(message=told)
+
+    def curves(self, key: str) -> Curves | None:
+        """Return the stored predictions of one cell."""
+        arrays = self._store.load_arrays(key)
+        return None if arrays is None else Curves(**arrays)
+
+    def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
+        """Return the metrics that are differences to the baseline method on the same split."""
+        made = []
+        for metric in catalogue().values():
+            if metric.relative_to is None or self.baseline is None:
+                continue
+            base = own[own["metric"] == metric.relative_to]
+            reference = base[base["method"] == self.baseline].groupby(["dataset", "split"])["value"].mean()
+            against = reference.reindex(pd.MultiIndex.from_frame(base[["dataset", "split"]])).to_numpy(dtype=float)
+            values = base["value"].to_numpy(dtype=float)
+            # Two infinite likelihoods have no difference.
+            known = np.isfinite(against) & ~np.isnan(values)
+            kept = base[known].assign(metric=metric.name, value=values[known] - against[known])
+            made.append(kept)
+        return made

@@ -1,0 +1,335 @@
+"""The engine: many networks trained together, as if each were alone.
+
+Members that can share a graph form a group. A group owns a fixed number of *slots*; each slot trains one member, and
+when a member stops (last epoch, early stopping, divergence) the next one waiting takes its slot. So shapes stay the
+same for the compiler, memory is bounded by the slots, and a study may have thousands of members. When nobody waits and
+few slots are busy, the stack is compacted.
+
+Two ways to carry out a step share everything else: *stacked* (`vmap` over the slots, traced, compiled where it pays)
+for small networks, whose cost is overhead, and *plain* (one slot, no `vmap`) for large ones, whose cost is arithmetic.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import vmap
+from torch.utils import _pytree as pytree
+
+from bench.api import Method
+from bench.graph import STEPS_THAT_PAY_FOR_COMPILING, compiled, compiler_found, trace
+from bench.member import (
+    Cost,
+    Fitted,
+    Member,
+    Rows,
+    Start,
+    advance,
+    measure,
+    remembered,
+    remembers,
+    start,
+    validation_loss,
+)
+from bench.optim import SCHEDULES, ScheduleName, make_optimizer
+from bench.tape import LiveTape, TapeLength, block_calls, generator, numbers
+
+Path = Literal["auto", "stack", "plain"]
+
+# Above this a network's cost is arithmetic: an MLP needs thousands of operations a row, a ResNet8 25 million.
+FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How the engine may use the machine. None of it changes a result by more than rounding."""
+
+    path: Path = "auto"
+    compiling: bool | None = None  # None: where a compiler is found and the training is long enough to pay
+    slots: int = 128  # cost per member is flat from about 100 on
+    bytes: int = 2**30
+
+
+def is_large(flops_per_row: float, limits: Limits) -> bool:
+    """Should this network run by itself rather than in a stack?"""
+    return limits.path == "plain" or (limits.path == "auto" and flops_per_row > FLOPS_PER_ROW_OF_A_LARGE_NETWORK)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Compute with so many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def fit(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[int, Fitted]]:
+    """Train all members; yield each one's number and result as it ends, in the order in which they end."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, member in enumerate(members):
+        groups.setdefault(member.stack_key(), []).append(number)
+    for group in groups.values():
+        cost = measure(members[group[0]])
+        large = is_large(cost.flops_per_row, limits)
+        # Steps of a stack are too small to share between threads: two took twice as long as one.
+        with threads(torch.get_num_threads() if large else 1), torch.no_grad():
+            for place, fitted in _Stack([members[n] for n in group], cost, large, limits).run():
+                yield group[place], fitted
+
+
+class _Slot:
+    """The host's side of one member in training."""
+
+    def __init__(self, number: int, member: Member, offset: int, columns: Start) -> None:
+        self.number, self.member, self.columns = number, member, columns
+        self.epoch = 0
+        self.shuffles = generator(member.seed, "shuffle")
+        self.noise = generator(member.seed, "noise")
+        self.train = member.rows.train + offset
+        self.validation = member.rows.validation + offset
+        self.best = math.inf
+        self.since_best = 0
+
+    def order(self) -> Tensor:
+        """Return the rows of the next epoch's batches `[steps, batch rows]`."""
+        steps, size = self.member.steps_per_epoch, self.member.batch_rows
+        if size == len(self.train):
+            return self.train.reshape(1, size)
+        return self.train[torch.randperm(len(self.train), generator=self.shuffles)[: steps * size]].reshape(steps, size)
+
+
+class _Stack:
+    """A group of members in training."""
+
+    def __init__(self, members: Sequence[Member], cost: Cost, large: bool, limits: Limits) -> None:
+        self.members, self.cost, self.large = members, cost, large
+        self.model = members[0]
+        self.device = self.model.rows.x.device
+        self.x, self.y, self.offsets = _joined([m.rows for m in members])
+        self.waiting = deque(range(len(members)))
+        self.steps = self.model.steps_per_epoch
+        self.watched = self.model.training.patience > 0 and len(self.model.rows.validation) > 0
+        longest = max(m.training.epochs for m in members) * self.steps
+        self.compiling = limits.compiling
+        if limits.compiling is None:
+            self.compiling = not large and longest >= STEPS_THAT_PAY_FOR_COMPILING and compiler_found()
+        # A stack of one would go through other kernels than a larger one and differ in the last bit.
+        fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
+        self.slots: list[_Slot | None] = [None] * (1 if large else max(2, min(fits, len(members))))
+        self.calls: dict[str, Callable[..., Any]] = {}
+
+    def run(self) -> Iterator[tuple[int, Fitted]]:
+        """Train everybody."""
+        first = start(self.members[0])
+        self.module = first.module
+        self.columns: dict[str, Any] = {
+            part: {name: torch.stack([t] * len(self.slots)) for name, t in getattr(first, part).items()}
+            for part in ("params", "buffers", "memory", "state", "values")
+        }
+        self.best = self._kept()
+        while self.waiting or any(self.slots):
+            self._admit()
+            losses = self._train_epoch()
+            yield from self._close_epoch(losses)
+            self._compact()
+
+    def _admit(self) -> None:
+        for place, slot in enumerate(self.slots):
+            if slot is None and self.waiting:
+                number = self.waiting.popleft()
+                member = self.members[number]
+                columns = start(member)
+                for part, tensors in self.columns.items():
+                    for name, tensor in getattr(columns, part).items():
+                        tensors[name][place] = tensor
+                self.slots[place] = _Slot(number, member, self.offsets[id(member.rows)], columns)
+
+    def _train_epoch(self) -> list[float]:
+        chosen = self._per_slot(lambda slot: slot.order(), (self.steps, self.model.batch_rows), torch.long)
+        clocks = self._clocks()
+        total = torch.zeros(len(self.slots), device=self.device)
+        ahead = block_calls(self.cost.step, self.steps)
+        for begin in range(0, self.steps, ahead):
+            calls = min(ahead, self.steps - begin)
+            normals, uniforms = self._numbers(calls, self.cost.step)
+            for i in range(calls):
+                columns = self.columns
+                params, buffers, state, loss = self._call(
+                    "advance", advance, columns["params"], columns["buffers"], columns["memory"], columns["state"],
+                    columns["values"], chosen[begin + i], clocks[begin + i], normals[i], uniforms[i],
+                )  # fmt: skip
+                columns.update(params=params, buffers=buffers, state=state)
+                total += loss
+        if remembers(self.model.method):
+            normals, uniforms = self._numbers(1, self.cost.epoch)
+            done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
+            self.columns["memory"] = self._call(
+                "remember", remembered, self.columns["params"], self.columns["buffers"], self.columns["memory"],
+                self.columns["values"], torch.tensor(done, device=self.device), normals[0], uniforms[0],
+            )  # fmt: skip
+        losses: list[float] = (total / self.steps).tolist()
+        return losses
+
+    def _close_epoch(self, losses: list[float]) -> Iterator[tuple[int, Fitted]]:
+        watched = self._validation_losses() if self.watched else [None] * len(self.slots)
+        better: list[int] = []
+        for place, (slot, validation) in enumerate(zip(self.slots, watched, strict=True)):
+            if slot is None:
+                continue
+            slot.epoch += 1
+            slot.since_best += 1
+            if validation is not None and validation < slot.best:
+                slot.best, slot.since_best = validation, 0
+                better.append(place)
+        if better:
+            for part, tensors in self.best.items():
+                for name, tensor in tensors.items():
+                    tensor[better] = self.columns[part][name][better]
+        for place, (slot, validation) in enumerate(zip(self.slots, watched, strict=True)):
+            if slot is None:
+                continue
+            training = slot.member.training
+            diverged = not math.isfinite(losses[place]) or (validation is not None and not math.isfinite(validation))
+            tired = validation is not None and slot.since_best >= training.patience
+            if diverged or tired or slot.epoch >= training.epochs:
+                self.slots[place] = None
+                yield slot.number, self._result(place, slot, losses[place], diverged)
+
+    def _result(self, place: int, slot: _Slot, loss: float, diverged: bool) -> Fitted:
+        restored = self.watched and not diverged
+        source = self.best if restored else self.columns
+        kept = {
+            part: {name: t[place].clone() for name, t in source[part].items()}
+            for part in ("params", "buffers", "memory")
+        }
+        fitted = Fitted(
+            slot.columns.module,
+            **kept,
+            status="diverged" if diverged else "ok",
+            epochs=slot.epoch,
+            train_loss=loss,
+            validation_loss=slot.best if restored else None,
+        )
+        return fitted if diverged else _finished(slot.member, fitted)
+
+    def _validation_losses(self) -> list[float | None]:
+        rows = (len(self.model.rows.validation),)
+        chosen = self._per_slot(lambda slot: slot.validation, rows, torch.long)
+        sizes = torch.tensor([float(len(s.train)) if s else 1.0 for s in self.slots], device=self.device)
+        columns = self.columns
+        losses: list[float | None] = self._call(
+            "validate", validation_loss, columns["params"], columns["buffers"], columns["memory"], columns["values"],
+            chosen, sizes,
+        ).tolist()  # fmt: skip
+        return losses
+
+    def _compact(self) -> None:
+        busy = [place for place, slot in enumerate(self.slots) if slot is not None]
+        if self.waiting or not busy or len(self.slots) <= 2 or len(busy) > len(self.slots) // 4:
+            return
+        # Keep at least two: see the note on a stack of one.
+        places = (busy + [p for p in range(len(self.slots)) if p not in busy])[: max(2, len(busy))]
+        self.slots = [self.slots[p] for p in places]
+        self.columns = pytree.tree_map(lambda t: t[places].contiguous(), self.columns)
+        self.best = pytree.tree_map(lambda t: t[places].contiguous(), self.best)
+        self.calls.clear()
+
+    def _call(self, name: str, function: Callable[..., Any], *columns: Any) -> Any:
+        """Carry out a function of one member for every slot; columns have the slots in front."""
+        table = (self.x, self.y)
+        one = partial(function, self.model, self.module)
+        if self.large:
+            result = one(table, *pytree.tree_map(lambda t: t[0], columns))
+            return pytree.tree_map(lambda t: t.unsqueeze(0), result)
+        if name not in self.calls:
+            stacked = vmap(one, in_dims=(None, *([0] * len(columns))))
+            graph = trace(stacked, (table, *columns))
+            self.calls[name] = compiled(graph) if self.compiling else graph
+        return self.calls[name](table, *columns)
+
+    def _per_slot(self, of: Callable[[_Slot], Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Gather one tensor from each slot; the slots come last but for the row axis, so that steps are contiguous."""
+        blank = torch.zeros(shape, dtype=dtype)
+        return torch.stack([blank if slot is None else of(slot) for slot in self.slots], dim=-2).to(self.device)
+
+    def _numbers(self, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:
+        normals = torch.zeros(calls, len(self.slots), length.normals)
+        uniforms = torch.zeros(calls, len(self.slots), length.uniforms)
+        if length.total:
+            for place, slot in enumerate(self.slots):
+                if slot is not None:
+                    normals[:, place], uniforms[:, place] = numbers(slot.noise, calls, length)
+        return normals.to(self.device), uniforms.to(self.device)
+
+    def _clocks(self) -> Tensor:
+        """Return what `Step` holds and the number of training rows, for each step and slot: `[steps, slots, 6]`."""
+        clocks = np.ones((self.steps, len(self.slots), 6))
+        betas = make_optimizer(self.model.training.optimizer, self.model.training.momentum).betas
+        for place, slot in enumerate(self.slots):
+            if slot is None:
+                clocks[:, place, 0:2] = 0.0
+                continue
+            training = slot.member.training
+            factors = _schedule(training.schedule, betas, slot.epoch, self.steps, training.epochs)
+            clocks[:, place, 0] = training.learning_rate * factors[:, 0]
+            clocks[:, place, 1] = training.weight_decay
+            clocks[:, place, 2:5] = factors[:, 1:]
+            clocks[:, place, 5] = len(slot.train)
+        return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
+
+    def _kept(self) -> dict[str, Any]:
+        parts = ("params", "buffers", "memory")
+        return {part: pytree.tree_map(torch.clone, self.columns[part]) for part in parts} if self.watched else {}
+
+
+@lru_cache(maxsize=64)
+def _schedule(
+    name: ScheduleName, betas: tuple[float, float], epoch: int, steps: int, epochs: int
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return learning-rate factor, Adam's two corrections and progress for the steps of one epoch: `[steps, 4]`."""
+    # Plain Python floats: numpy's vectorised power may differ in the last bit with the length of the array.
+    rows = []
+    for i in range(epoch * steps, (epoch + 1) * steps):
+        progress = i / (epochs * steps)
+        rows.append((SCHEDULES[name](progress), 1 - betas[0] ** (i + 1), 1 - betas[1] ** (i + 1), progress))
+    return np.array(rows)
+
+
+def _joined(rows: Sequence[Rows]) -> tuple[Tensor, Tensor, dict[int, int]]:
+    """Put the distinct data of all members into one table; return it and where each one's begins."""
+    distinct = {id(r): r for r in rows}
+    offsets, begin = {}, 0
+    for key, data in distinct.items():
+        offsets[key] = begin
+        begin += len(data.x)
+    if len(distinct) == 1:
+        return rows[0].x, rows[0].y, offsets
+    return torch.cat([r.x for r in distinct.values()]), torch.cat([r.y for r in distinct.values()]), offsets
+
+
+def _finished(member: Member, fitted: Fitted) -> Fitted:
+    """Let the method do what it does after the fit."""
+    method = member.method
+    if type(method).finish is Method.finish:
+        return fitted
+    rows = member.rows
+    fitted.module.eval()
+    validation = rows.batch(rows.validation) if len(rows.validation) else None
+    tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
+    with torch.enable_grad():
+        memory = method.finish(fitted.net, rows.batch(rows.train), validation, tape)
+    kept = {name: t.detach() for name, t in memory.items()}
+    return Fitted(
+        fitted.module, fitted.params, fitted.buffers, kept, fitted.status, fitted.epochs, fitted.train_loss,
+        fitted.validation_loss,
+    )  # fmt: skip

@@ -1,0 +1,24 @@
+"""Deep ensemble: K networks from independent starts and shuffles; a draw is one of them.
+
+    q(w) = 1/K sum_k delta(w - w_k)
+
+Lakshminarayanan, Pritzel and Blundell 2017, "Simple and Scalable Predictive Uncertainty Estimation using Deep
+Ensembles", arXiv:1612.01474 (without adversarial training).
+"""
+
+from dataclasses import dataclass
+
+from bench.api import Method
+
+
+@dataclass(frozen=True)
+class DeepEnsemble(Method):
+    """`networks` deterministic networks side by side."""
+
+    networks: int = 5
+
+    stochastic = False
+
+    def __post_init__(self) -> None:
+        if self.networks < 1:
+            raise ValueError(f"networks must be at least 1, got {self.networks}")

@@ -1,0 +1,18 @@
+"""Deterministic: one trained network, one function.
+
+    q(w) is a point: f(x) = f(x; w)
+
+It has no uncertainty of its own in regression; in classification its softmax is the usual baseline
+(Guo et al. 2017, arXiv:1706.04599).
+"""
+
+from dataclasses import dataclass
+
+from bench.api import Method
+
+
+@dataclass(frozen=True)
+class Deterministic(Method):
+    """One network, trained as usual."""
+
+    stochastic = False

@@ -1,0 +1,28 @@
+import torch
+from torch.func import vmap
+
+from bench.graph import trace
+
+
+def test_a_traced_call_gives_the_same_numbers_and_keeps_equal_arguments_apart() -> None:
+    same = torch.full((3,), 2.0)
+
+    def call(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a * 10 + b
+
+    graph = trace(call, (same, same))
+    assert graph(torch.ones(3), torch.full((3,), 5.0)).tolist() == [15.0] * 3
+
+
+def test_tall_products_are_laid_wide_without_changing_their_value() -> None:
+    source = torch.Generator().manual_seed(0)
+    x, y = torch.randn(4, 32, 50, generator=source), torch.randn(4, 32, 8, generator=source)
+
+    def gradient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.T @ b  # 50 x 8: taller than wide
+
+    call = vmap(gradient)
+    torch.testing.assert_close(trace(call, (x, y))(x, y), call(x, y), atol=1e-5, rtol=1e-5)
+    wide = trace(call, (x, y))
+    shapes = {tuple(node.meta["val"].shape) for node in wide.graph.nodes if "bmm" in str(node.target)}  # type: ignore[attr-defined]  # a graph module
+    assert shapes

@@ -1,0 +1,81 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.errors import UserError
+from bench.metrics import Forecast, Metric
+
+
+def _metric(**changes: Any) -> Metric:
+    declared: dict[str, Any] = {
+        "name": "bias",
+        "task": "regression",
+        "family": "predictive",
+        "direction": "lower",
+        "target": None,
+        "unit": "1",
+        "needs": frozenset(),
+        "formula": "f",
+        "source": "s",
+        "compute": lambda forecast: 0.0,
+    }
+    return Metric(**{**declared, **changes})
+
+
+def test_loss_makes_lower_better_in_every_direction() -> None:
+    assert _metric().loss(2.0) == 2.0
+    assert _metric(direction="higher").loss(2.0) == -2.0
+    coverage = _metric(direction="target", target=0.95)
+    assert coverage.loss(0.90) == pytest.approx(0.05)
+    assert coverage.better(0.96, 0.90)
+    assert not coverage.better(0.99, 0.95)
+    assert _metric(direction="higher").better(0.9, 0.8)
+    assert _metric().better(1.0, math.inf)
+    assert not _metric().better(math.nan, 1.0)
+    assert not _metric().better(1.0, math.nan)
+
+
+def test_relative_value_is_the_difference_to_the_baseline() -> None:
+    msll = _metric(compute=None, relative_to="nll_mc", needs=frozenset({"baseline"}))
+    assert msll.relative(1.5, 2.0) == -0.5
+    assert msll.relative(2.0, 2.0) == 0.0
+    assert msll.relative(math.inf, 2.0) == math.inf
+    assert math.isnan(msll.relative(math.inf, math.inf))
+    with pytest.raises(UserError, match="not relative"):
+        _metric().relative(1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "Not Snake"}, "snake_case"),
+        ({"task": "ranking"}, "task 'ranking' is none of"),
+        ({"family": "taste"}, "family"),
+        ({"direction": "sideways"}, "direction"),
+        ({"direction": "target"}, "target value"),
+        ({"target": 0.5}, "target value"),
+        ({"direction": "target", "target": math.nan}, "finite"),
+        ({"needs": frozenset({"luck"})}, "unknown needs"),
+        ({"compute": None}, "either compute or relative_to"),
+        ({"relative_to": "rmse"}, "either compute or relative_to"),
+        ({"needs": frozenset({"baseline"})}, "go together"),
+    ],
+)
+def test_a_contradictory_declaration_is_an_error(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        _metric(**changes)
+
+
+def test_it_applies_where_task_and_needs_fit() -> None:
+    one = Forecast("regression", np.zeros(2), np.zeros((1, 2)))
+    two = Forecast("regression", np.zeros(2), np.zeros((2, 2)), noise_variance=0.0)
+    assert _metric(needs=frozenset({"draws"})).applies_to(two)
+    assert not _metric(needs=frozenset({"draws"})).applies_to(one)
+    assert _metric(needs=frozenset({"noise"})).applies_to(two)
+    assert not _metric(needs=frozenset({"noise"})).applies_to(one)
+    assert not _metric(needs=frozenset({"scale"})).applies_to(two)
+    assert not _metric(needs=frozenset({"probabilities"})).applies_to(two)
+    assert not _metric(task="classification").applies_to(two)
+    assert _metric(task="any").applies_to(two)
