@@ -7,6 +7,7 @@ stacking, seeds, T, chunks, devices and early stopping.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from bench.data import File
 from bench.optim import Optimizer, Step
 from bench.tape import Tape
 
@@ -74,6 +76,10 @@ class Net:
 
     def with_params(self, changed: Mapping[str, Tensor]) -> Self:
         """Return the same network with some parameters replaced."""
+        if unknown := changed.keys() - self.params.keys():
+            raise KeyError(
+                f"the network has no parameter {', '.join(sorted(unknown))}; it has {', '.join(self.params)}"
+            )
         return replace(self, params={**self.params, **changed})
 
     @property
@@ -92,11 +98,12 @@ class Method:
     members of a stack**: inside `loss`, `update`, `remember`, `validate` and `draw` they are scalar tensors, so write
     arithmetic with them, not `if self.rate > 0`. Fields of other types are the same throughout a stack.
 
-    All hooks are pure: they return new tensors and change nothing.
+    All hooks are pure: they return new tensors and change nothing. `loss`, `update`, `remember` and `validate` are
+    recorded once and replayed, so a counter or a random number of Python's inside them would stand still.
     """
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
-    stochastic: ClassVar[bool] = True  # do draws from one trained network differ?
+    early_stopping: ClassVar[bool] = True  # False: train all epochs, where the end of the training is what is kept
     networks: int = 1  # independently trained networks of one cell; draw t comes from network t mod networks
 
     def skip(self, problem: Problem) -> str | None:
@@ -139,12 +146,12 @@ class Method:
         return dict(net.memory)
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
-        """Return one function of q at x: logits `[rows, classes]`, means `[rows, 1]`, or means and variances."""
-        return net(x)
+        """Return one function of q at x: logits `[rows, classes]`, means `[rows, 1]`, or means and variances.
 
-    def functions(self, asked: int) -> int:
-        """Return how many different functions a request for so many draws gives."""
-        return asked if self.stochastic else self.networks
+        A draw that reads nothing from its tape is the same every time: then a network has one function. The tape may
+        hold noise that all rows share or noise of each row, not both.
+        """
+        return net(x)
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,10 @@ class Dataset:
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the rows change
     task: ClassVar[Task]
     notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
+    source: ClassVar[str] = ""  # where the rows come from
+    licence: ClassVar[str] = ""
+    shape: ClassVar[tuple[int, ...]] = ()  # all rows, then one row's shape: to be told where the files are not there
+    files: ClassVar[Sequence[File]] = ()  # what has to be on the disk; 'uqbench data' fetches and verifies it
 
     def skip(self) -> str | None:
         """Return why the data cannot be had here and what to do about it, or None."""
@@ -180,6 +191,12 @@ class Dataset:
     def load(self, split: int) -> Split:
         """Return split number 0, 1, 2, ..., always the same rows for the same number."""
         raise NotImplementedError
+
+    def fetch(self, folder: Path) -> None:
+        """Bring the files into a data folder, verified; overridden where a library knows better how."""
+        from bench.download import fetch
+
+        fetch(self.files, folder)
 
 
 @dataclass(frozen=True)
@@ -207,7 +224,12 @@ class Results(Protocol):
 
     @property
     def cells(self) -> "pd.DataFrame":
-        """One row a cell: its place, key, status (missing: not run yet), message, training, environment."""
+        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
+        ...
+
+    @property
+    def remarks(self) -> "pd.DataFrame":
+        """One row a remark on the data, or on what could not run: dataset, method, text."""
         ...
 
     @property

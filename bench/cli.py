@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from bench import __version__
+from bench.cli_data import data as data_commands
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -119,10 +120,12 @@ def run(
     from bench.registry import Registry
 
     registry = Registry([Path(p) for p in plugins])
-    # What --plugin brings, and methods that are asked for by name, need not be in the suite.
-    asked = [name for name in methods if name in registry.plugins("method")]
-    chosen = load_suite(suite, changes, [*asked, *_own(registry, "method")], _own(registry, "dataset"))
-    chosen = chosen.only(datasets, methods)
+    # What --plugin brings, and what is asked for by name, need not be in the suite.
+    more_methods = [name for name in methods if name in registry.plugins("method")]
+    more_datasets = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
+    chosen = load_suite(
+        suite, changes, [*more_methods, *_own(registry, "method")], [*more_datasets, *_own(registry, "dataset")]
+    ).only(datasets, methods)
     place = _device(device)
     if dry_run:
         _show_plan(chosen, registry, store, as_json)
@@ -156,9 +159,11 @@ def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None
     from bench.store import Store
 
     rows: list[dict[str, Any]] = []
+    broken = False
     stored = Store(store) if Path(store.removeprefix("sqlite:///")).is_file() else None
     for task in plan(suite, registry):
         if isinstance(task, Refused):
+            broken = broken or task.fault
             rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
             continue
         done = stored.done(cell.key for cell in task.cells) if stored else set()
@@ -171,7 +176,13 @@ def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None
         ]  # fmt: skip
     if as_json:
         click.echo(json.dumps(rows, indent=2))
-        return
+    else:
+        _print_plan(rows)
+    if broken:
+        sys.exit(1)
+
+
+def _print_plan(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         where = f"seed {row['seed']}  {row['key'][:12]}" if "key" in row else ""
         click.echo(f"{row['dataset']:<12} {row['method']:<16} {where}  {row['state']}")
@@ -194,10 +205,8 @@ def _tell(summary: "Summary", suite: "Suite", store: str, as_json: bool) -> None
         click.echo(json.dumps(told, indent=2))
         return
     for refused in summary.refused:
-        click.echo(
-            f"{'FAILED' if refused.fault else 'skipped'}: {refused.dataset} {refused.method}: {refused.reason}",
-            err=True,
-        )
+        which = f"{refused.dataset} {refused.method}".strip()  # no method: the whole dataset
+        click.echo(f"{'FAILED' if refused.fault else 'skipped'}: {which}: {refused.reason}", err=True)
     seen: set[str] = set()
     for failure in failures:
         reason = failure["message"].partition("\n")[0]
@@ -262,6 +271,9 @@ def _device(name: str) -> str:
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("--device cuda: torch sees no CUDA device here; use --device cpu, or see 'uqbench doctor'")
     return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+app.add_command(data_commands)
 
 
 def main() -> None:

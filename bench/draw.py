@@ -5,7 +5,7 @@ come from a generator of its own. Drawing changes no state.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,11 +13,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.member import Fitted, Tensors, work
-from bench.stack import Limits, is_large, threads
-from bench.tape import BlankTape, Tape, TapeLength, generator, numbers
-
-ROWS_OF_A_LARGE_NETWORK = 500
+from bench.member import Fitted, Tensors, bound, float_tensors, work
+from bench.stack import ROWS_OF_A_LARGE_NETWORK, Limits, is_large, threads
+from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,51 +31,70 @@ class Drawing:
 
 
 def draw(job: Drawing, limits: Limits = Limits()) -> Array:
-    """Return the drawn values `[T, rows, outputs]`: probabilities, means, or means and variances."""
-    fitted = job.networks[0]
-    fitted.module.eval()
+    """Return the drawn values `[T, rows, outputs]`: probabilities, means, or means and variances.
+
+    T is the number asked for; a method whose draws read no random numbers has as many functions as networks.
+    """
+    job = replace(job, method=bound(job.method, float_tensors(job.method, job.x.device)))
+    versions = _versions(job)
+    with torch.no_grad(), no_other_randomness("draw"):
+        values = _drawn(job, limits)
+    if versions != _versions(job):
+        raise RuntimeError("draw changed the network's tensors in place; return new ones")
+    return values
+
+
+def _drawn(job: Drawing, limits: Limits) -> Array:
+    net = job.networks[0].net
+    net.module.eval()
     tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
     few = job.x[:2]
-    written, flops = work(lambda: job.method.draw(fitted.net, few, tape))
-    job.method.draw(fitted.net, few[:1], row_tape)
+    written, flops = work(lambda: job.method.draw(net, few, tape))
+    _check_outputs(job, job.method.draw(net, few[:1], row_tape))
     # Noise that differs from row to row must not repeat in every chunk of rows; a function's own noise must.
     by_row = tape.length != row_tape.length and len(few) > 1
     large = is_large(flops / len(few), limits)
 
     networks = len(job.networks)
-    each = -(-job.method.functions(job.draws) // networks)  # draws from each network, rounded up
+    count = job.draws if tape.length.total else networks
+    each = -(-count // networks)  # draws from each network, rounded up
     room = max(1, limits.bytes // max(1, written // len(few)))  # rows of draws that fit into memory
-    row_chunk = min(len(job.x), ROWS_OF_A_LARGE_NETWORK if large else room)
+    # The noise of rows is cut where the rows are cut, so there the limits may not decide.
+    row_chunk = min(len(job.x), ROWS_OF_A_LARGE_NETWORK if large or by_row else room)
     draw_chunk = 1 if large else max(1, min(each, room // row_chunk))
     network_chunk = 1 if large else max(1, room // (row_chunk * draw_chunk))
     chunks = []
-    with torch.no_grad(), threads(torch.get_num_threads() if large else 1):
+    with threads(torch.get_num_threads() if large else 1):
         for begin in range(0, len(job.x), row_chunk):
             x = job.x[begin : begin + row_chunk]
             length = _tape_length(job, x) if by_row else tape.length
             salt = (begin,) if by_row else ()
-            grid = [
-                torch.cat(
-                    [
-                        _values(
-                            job,
-                            job.networks[n : n + network_chunk],
-                            n,
-                            x,
-                            range(d, min(d + draw_chunk, each)),
-                            length,
-                            salt,
-                        )
-                        for d in range(0, each, draw_chunk)
-                    ],
-                    dim=1,
-                )
-                for n in range(0, networks, network_chunk)
-            ]
+            grid = []
+            for n in range(0, networks, network_chunk):
+                some = job.networks[n : n + network_chunk]
+                turns = [range(d, min(d + draw_chunk, each)) for d in range(0, each, draw_chunk)]
+                grid.append(torch.cat([_values(job, some, n, x, turn, length, salt) for turn in turns], dim=1))
             # [networks, each, ...] -> draw t is number t // networks of network t mod networks
             values = torch.cat(grid).transpose(0, 1).flatten(0, 1)
-            chunks.append(values[: job.method.functions(job.draws)].cpu().numpy())
+            chunks.append(values[:count].cpu().numpy())
     return np.concatenate(chunks, axis=1)
+
+
+def _versions(job: Drawing) -> list[int]:
+    """Return how often each tensor of the networks was written to."""
+    parts = ("params", "buffers", "memory")
+    return [tensor._version for fitted in job.networks for part in parts for tensor in getattr(fitted, part).values()]
+
+
+def _check_outputs(job: Drawing, outputs: Tensor) -> None:
+    """Refuse what is no logits and no means, before it is scored as if it were."""
+    if outputs.ndim != 2:
+        raise ValueError(f"draw must return [rows, outputs], got shape {list(outputs.shape)}")
+    if job.task == "regression" and outputs.shape[1] not in (1, 2):
+        raise ValueError(f"draw must return means, or means and variances, got {outputs.shape[1]} columns")
+    sums = outputs.sum(1)
+    if job.task == "classification" and (outputs >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-6):
+        raise ValueError("draw must return logits; these rows are probabilities already")
 
 
 def _values(
@@ -92,7 +109,7 @@ def _values(
     ]
     normals = torch.stack([torch.cat([n for n, _ in row]) for row in drawn]).to(x.device)
     uniforms = torch.stack([torch.cat([u for _, u in row]) for row in drawn]).to(x.device)
-    module = networks[0].module
+    module = networks[0].module.eval()
 
     def one(params: Tensors, buffers: Tensors, memory: Tensors, normals: Tensor, uniforms: Tensor) -> Tensor:
         outputs = job.method.draw(Net(module, params, buffers, memory), x, Tape(normals, uniforms))

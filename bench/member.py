@@ -3,9 +3,8 @@
 The functions here are about *one* network; `bench.stack` runs them over many at once or one by one.
 """
 
-import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -15,9 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
+from bench.augmentation import crop_and_flip
+from bench.graph import STEPS_THAT_PAY_FOR_COMPILING
 from bench.optim import Step, make_optimizer
 from bench.protocol import Training
-from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, stream
+from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
 
 Tensors = dict[str, Tensor]
 
@@ -61,11 +62,12 @@ class Member:
 
     def stack_key(self) -> tuple[Any, ...]:
         """Members with equal keys run through the same graph."""
-        fixed = tuple((k, v) for k, v in options(self.method).items() if not isinstance(v, float))
+        fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
         training = self.training
         shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
-        rule = (training.optimizer, training.momentum, training.schedule, training.patience > 0)
-        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, str(self.rows.x.device))
+        rule = (training.optimizer, training.momentum, training.schedule, training.augmentation, training.patience > 0)
+        long = training.epochs * self.steps_per_epoch >= STEPS_THAT_PAY_FOR_COMPILING
+        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, long, str(self.rows.x.device))
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,16 @@ class Cost:
 
 def bound(method: Method, values: Mapping[str, Tensor]) -> Method:
     """Return the method with its float options replaced by one member's tensors."""
-    clone = copy.copy(method)
-    for name, value in values.items():
+    # Only the fields: what a method derived from its own options and kept must not follow another member's.
+    clone: Method = object.__new__(type(method))
+    for name, value in {**options(method), **values}.items():
         object.__setattr__(clone, name, value)
     return clone
+
+
+def float_tensors(method: Method, device: torch.device) -> Tensors:
+    """Return the float options as scalar tensors."""
+    return {name: torch.tensor(value, device=device) for name, value in float_options(method).items()}
 
 
 def start(member: Member) -> Start:
@@ -123,16 +131,32 @@ def start(member: Member) -> Start:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(member.seed, "weights"))
         module = method.build(member.problem, member.new_network).to(device)
-    params = {name: p.detach().clone() for name, p in module.named_parameters()}
-    buffers = {name: b.detach().clone() for name, b in module.named_buffers()}
+    _refuse_loose_tensors(module)
+    # What the author froze is not trained, only carried along.
+    params = {name: p.detach().clone() for name, p in module.named_parameters() if p.requires_grad}
+    frozen = {name: p.detach().clone() for name, p in module.named_parameters() if not p.requires_grad}
+    buffers = frozen | {name: b.detach().clone() for name, b in module.named_buffers()}
     module.requires_grad_(False)
+    module.eval()
     tape = LiveTape(generator(member.seed, "start"), device)
-    net = Net(module, params, buffers)
-    params = {**params, **{name: p.detach() for name, p in method.init(net, tape).items()}}
-    memory = method.memory(Net(module, params, buffers), tape)
+    with no_other_randomness("init or memory"):
+        beside = {name: p.detach() for name, p in method.init(Net(module, params, buffers), tape).items()}
+        if wrong := [name for name in beside if ":" not in name]:
+            raise ValueError(
+                f"init returned {', '.join(wrong)}: what is trained beside the module has a colon in its name"
+            )
+        params = params | beside
+        memory = method.memory(Net(module, params, buffers), tape)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
-    values = {name: torch.tensor(v, device=device) for name, v in float_options(method).items()}
-    return Start(module, params, buffers, memory, optimizer.init(params), values)
+    return Start(module, params, buffers, memory, optimizer.init(params), float_tensors(method, device))
+
+
+def _refuse_loose_tensors(module: nn.Module) -> None:
+    """A tensor that is neither parameter nor buffer would be the first network's for all networks of a stack."""
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, Tensor):
+                raise ValueError(f"{type(part).__name__}.{name} is a plain tensor; make it known with register_buffer")
 
 
 def advance(
@@ -142,22 +166,26 @@ def advance(
     """Advance one network by one step; return params, buffers, optimiser state and the loss."""
     method = bound(member.method, values)
     learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
-    batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
+    tape = Tape(normals, uniforms)
+    batch = Batch(member.problem.task, augmented(member, table[0][chosen], tape), table[1][chosen], rows)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     step = Step(learning_rate, weight_decay, correction1, correction2, progress)
-    tape = Tape(normals, uniforms)
-    # Batch norm writes its running statistics in place: let it write into copies, and return those.
-    fresh = {name: b.clone() for name, b in buffers.items()}
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
-        running = {name: b.clone() for name, b in fresh.items()}
+        # Batch norm writes its running statistics in place: let it write into copies, and return those.
+        running = {name: b.clone() for name, b in buffers.items()}
         return method.loss(Net(module, params, running, memory), batch, tape), running
 
     module.train()
-    gradient, (loss, fresh) = grad_and_value(objective, has_aux=True)(params)
-    net = Net(module, params, fresh, memory)
+    gradient, (loss, written) = grad_and_value(objective, has_aux=True)(params)
+    net = Net(module, params, written, memory)
     params, state = method.update(net, gradient, optimizer, state, step, tape)
-    return params, fresh, state, loss
+    return params, written, state, loss
+
+
+def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:
+    """Return the inputs of a training batch as the network sees them."""
+    return crop_and_flip(x, tape.uniform((len(x), 3))) if member.training.augmentation == "crop-flip" else x
 
 
 def validation_loss(
@@ -209,20 +237,46 @@ def work(call: Callable[[], object]) -> tuple[int, float]:
 
 def measure(member: Member) -> Cost:
     """Run one member once on blank tapes to learn what it reads, writes and computes."""
-    method, rows = member.method, member.rows
-    first = start(member)
+    rows, first = member.rows, start(member)
+    method = bound(member.method, first.values)
     net = Net(first.module, first.params, first.buffers, first.memory)
     batch = rows.batch(rows.train[: member.batch_rows])
     step_tape, epoch_tape = BlankTape(rows.x.device), BlankTape(rows.x.device)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     one = torch.tensor(1.0, device=rows.x.device)
     first.module.train()
-    written, flops = work(lambda: method.loss(net, batch, step_tape))
-    with torch.no_grad():
+    augmented(member, batch.x, step_tape)
+    with torch.no_grad(), no_other_randomness("loss, update or remember"):
+        once = method.loss(_copied(net), batch, BlankTape(rows.x.device))
+        written, flops = work(lambda: method.loss(net, batch, step_tape))
+        again = method.loss(_copied(net), batch, BlankTape(rows.x.device))
         method.update(net, first.params, optimizer, first.state, Step(one, one, one, one, one), step_tape)
         first.module.eval()
         method.remember(net, one, epoch_tape)
+    if once.shape != ():
+        raise ValueError(f"loss must return one number, got a tensor of shape {tuple(once.shape)}")
+    if not torch.equal(once, again) and torch.isfinite(once):
+        raise RuntimeError(
+            "loss gave two values for the same network, batch and tape; take random numbers from the tape"
+        )
     # Backward writes about twice what forward does; beside it stand parameters, moments and best weights.
     held = sum(p.numel() * p.element_size() for p in first.params.values())
     step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
     return Cost(step_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
+
+
+def _copied(net: Net) -> Net:
+    return Net(net.module, net.params, {name: b.clone() for name, b in net.buffers.items()}, net.memory)
+
+
+def finished(member: Member, fitted: Fitted) -> Fitted:
+    """Let the method do what it does after the fit."""
+    method, rows = member.method, member.rows
+    if type(method).finish is Method.finish or fitted.status != "ok":
+        return fitted
+    fitted.module.eval()
+    validation = rows.batch(rows.validation) if len(rows.validation) else None
+    tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
+    with torch.enable_grad(), no_other_randomness("finish"):
+        memory = method.finish(fitted.net, rows.batch(rows.train), validation, tape)
+    return replace(fitted, memory={name: t.detach() for name, t in memory.items()})

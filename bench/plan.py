@@ -1,7 +1,8 @@
 """From a suite to cells: one (dataset, split, method, options, seed) each, with a key that names its result.
 
 A key is a hash of everything that can change the numbers: plug-in names, versions and options, the data itself, the
-protocol and the seed. Two suites that ask for the same cell share it.
+protocol, the seed and the harness. A plug-in that is still a file on the command line is known by its content. Two
+suites that ask for the same cell share it.
 """
 
 import dataclasses
@@ -19,6 +20,8 @@ from bench.networks import network_factory
 from bench.protocol import Protocol
 from bench.registry import PluginError, Registry, in_one_line
 from bench.suite import Suite
+
+HARNESS = 1  # part of every key: raise it when training, drawing or scoring give other numbers than before
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Task:
     protocol: Protocol
     splits: tuple[Split, ...]
     cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()  # what readers should know about the data
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,13 @@ def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
             datasets[name] = error
     # All options are checked by now, before the first training starts.
     for name, dataset in datasets.items():
-        yield from _plan_dataset(suite, name, dataset, methods)
+        yield from _plan_dataset(suite, registry, name, dataset, methods)
 
 
 def _plan_dataset(
-    suite: Suite, name: str, dataset: Dataset | PluginError, methods: dict[str, Method | PluginError]
-) -> Iterator[Planned]:
+    suite: Suite, registry: Registry, name: str, dataset: Dataset | PluginError,
+    methods: dict[str, Method | PluginError],
+) -> Iterator[Planned]:  # fmt: skip
     if isinstance(dataset, PluginError):
         yield Refused(name, "", str(dataset), fault=True)
         return
@@ -92,8 +97,11 @@ def _plan_dataset(
             yield Refused(name, "", reason, fault=False)
             return
         splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
-        prints = [fingerprint(split) for split in splits]
+        seen: dict[int, str] = {}
+        prints = [fingerprint(split, seen) for split in splits]
         network_factory(protocol.network, splits[0].problem)  # only to hear whether they fit
+        if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
+            raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
     except Exception as error:  # a dataset's own mistake, of any type, must not end the others
         yield Refused(name, "", in_one_line(error), fault=True)
         return
@@ -101,9 +109,11 @@ def _plan_dataset(
         if isinstance(method, PluginError):
             yield Refused(name, label, str(method), fault=True)
             continue
+        used = {"dataset": suite.datasets[name].use or name, "method": suite.methods[label].use or label}
         about = {
-            "dataset": [suite.datasets[name].use or name, dataset.version, options(dataset)],
-            "method": [suite.methods[label].use or label, method.version, options(method)],
+            "harness": HARNESS,
+            "dataset": [*registry.identity("dataset", used["dataset"]), dataset.version, options(dataset)],
+            "method": [*registry.identity("method", used["method"]), method.version, options(method)],
             "protocol": dataclasses.asdict(protocol),
         }
         try:
@@ -114,7 +124,7 @@ def _plan_dataset(
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
             yield Refused(name, label, in_one_line(error), fault=True)
             continue
-        yield Task(name, label, method, protocol, splits, cells)
+        yield Task(name, label, method, protocol, splits, cells, tuple(dataset.notes))
 
 
 def _cell(dataset: str, method: str, seed: int, about: dict[str, Any]) -> Cell:
@@ -147,11 +157,16 @@ def checked(split: Split) -> Split:
     return split
 
 
-def fingerprint(split: Split) -> str:
-    """Return a hash of a split's rows."""
-    digest = hashlib.blake2b(digest_size=16)
+def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:
+    """Return a hash of a split's task and rows; arrays that `seen` knows by identity are not read again."""
+    seen = {} if seen is None else seen
+    parts = []
     for array in (split.train_x, split.train_y, split.test_x, split.test_y):
-        block: Any = np.ascontiguousarray(array)
-        digest.update(f"{block.dtype.str}{block.shape}".encode())
-        digest.update(block.tobytes())
-    return digest.hexdigest()
+        if id(array) not in seen:
+            block: Any = np.ascontiguousarray(array)
+            digest = hashlib.blake2b(f"{block.dtype.str}{block.shape}".encode(), digest_size=16)
+            digest.update(block.data.cast("B"))
+            seen[id(array)] = digest.hexdigest()
+        parts.append(seen[id(array)])
+    about = f"{split.task} {split.classes} {' '.join(parts)}"
+    return hashlib.blake2b(about.encode(), digest_size=16).hexdigest()

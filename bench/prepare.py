@@ -37,16 +37,11 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str) -> Prepare
     """Hold out validation rows, scale, and put the data on the device."""
     count = len(split.train_x)
     order = torch.randperm(count, generator=generator(seed, "validation"))
-    held = min(round(protocol.validation * count), count - 1)
+    held = min(max(1, round(protocol.validation * count)), count - 1) if protocol.validation else 0
     validation, train = order[:held].sort().values, order[held:].sort().values
     fitted = train.numpy()
 
-    x_mean, x_std = np.zeros(1), np.ones(1)
-    if protocol.scale_inputs:
-        x_mean = split.train_x[fitted].mean(0)
-        # A constant feature stays constant. Its standard deviation does not tell: rounding may leave it above 0.
-        varies = np.ptp(split.train_x[fitted], axis=0) > 0
-        x_std = np.where(varies, split.train_x[fitted].std(0), 1.0)
+    mean, std = _input_scale(split.train_x[fitted]) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
     y_mean, y_std, scale = 0.0, 1.0, None
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
@@ -56,8 +51,21 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str) -> Prepare
         targets = as_float32((y - y_mean) / y_std)
     else:
         targets = torch.from_numpy(np.asarray(split.train_y, dtype=np.int64))
-    rows = Rows(
-        split.task, as_float32((split.train_x - x_mean) / x_std).to(device), targets.to(device), train, validation
-    )
-    test_x = as_float32((split.test_x - x_mean) / x_std).to(device)
-    return Prepared(rows, test_x, y_mean, y_std, scale)
+    train_x, test_x = (as_float32(_scaled(x, mean, std)).to(device) for x in (split.train_x, split.test_x))
+    return Prepared(Rows(split.task, train_x, targets.to(device), train, validation), test_x, y_mean, y_std, scale)
+
+
+def _input_scale(x: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of every feature of a table, of every channel of images."""
+    axes = (0, 2, 3) if x.ndim == 4 else (0,)
+    mean = x.mean(axes, dtype=np.float64, keepdims=True)
+    # A constant feature stays constant. Its standard deviation does not tell: rounding may leave it above 0.
+    varies = np.ptp(x, axis=axes, keepdims=True) > 0
+    return mean, np.where(varies, x.std(axes, dtype=np.float64, keepdims=True), 1.0)
+
+
+def _scaled(x: Array, mean: Array, std: Array) -> Array:
+    """Scale in double precision; images, which are large and of one magnitude, in single."""
+    kind = np.float32 if x.ndim == 4 else np.float64
+    scaled: Array = (x.astype(kind, copy=False) - mean.astype(kind)) / std.astype(kind)
+    return scaled

@@ -24,6 +24,7 @@ class Training:
     schedule: Literal["constant", "cosine"] = "constant"
     epochs: Positive = 100
     batch: Positive = 32
+    augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
     patience: Annotated[int, Field(ge=0, strict=True)] = (
         0  # epochs without a better validation loss before a stop; 0: never
     )
@@ -48,5 +49,9 @@ class Protocol:
     validation: Annotated[float, Field(ge=0, lt=1, strict=True)] = (
         0.1  # share of the training rows held out for validation
     )
-    scale_inputs: StrictBool = True  # to mean 0 and variance 1 over the training rows
+    scale_inputs: StrictBool = True  # each feature or image channel to mean 0 and variance 1
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
+
+    def __post_init__(self) -> None:
+        if self.training.patience and not self.validation:
+            raise ValueError("training.patience watches the validation loss: give validation a share above 0")

@@ -6,6 +6,7 @@ one. All state is in the `Registry` object.
 
 import ast
 import dataclasses
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -79,9 +80,29 @@ class Registry:
         except (Exception, SystemExit) as error:  # a plug-in's own mistake, of any type, must not end the others
             raise PluginError(f"{kind} {name!r} ({plugin.origin}) cannot be loaded: {in_one_line(error)}") from error
 
+    def identity(self, kind: Kind, name: str) -> tuple[str, str]:
+        """Return what tells a plug-in's code from another's: its name, and the package's version or the file's hash."""
+        name, _ = _addressed(name, {})
+        plugin = self.plugins(kind)[name]
+        own = next((file for file in self._files if file.plugin is plugin), None)
+        if own is not None:
+            return name, hashlib.blake2b(own.path.read_bytes(), digest_size=8).hexdigest()
+        return name, plugin.origin
+
     def make(self, kind: Kind, name: str, given: Mapping[str, Any], where: str = "") -> Any:
         """Load a plug-in and build it with the given options, checked against its fields."""
-        return build(self.load(kind, name, where), given, where or f"{kind} {name!r}")
+        plugin, given = _addressed(name, given)
+        return build(self.load(kind, plugin, where), given, where or f"{kind} {name!r}")
+
+
+def _addressed(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Take `NAME:PATH?option=text&option=text` apart: the plug-in, and its option `path` beside the others."""
+    plugin, colon, rest = name.partition(":")
+    if not colon:
+        return name, given
+    path, _, query = rest.partition("?")
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    return plugin, {"path": path, **{key: text for key, _, text in pairs}, **given}
 
 
 def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:

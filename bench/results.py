@@ -33,9 +33,14 @@ class StoredResults:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a cell: its place, key, status (missing: not run yet), message, training, environment."""
-        columns = [*PLACE, "key", "status", "message", "training", "environment"]
+        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
+        columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         return pd.DataFrame(self._store.cells(self.suite), columns=columns)
+
+    @cached_property
+    def remarks(self) -> pd.DataFrame:
+        """One row a remark on the data, or on what could not run: dataset, method, text."""
+        return pd.DataFrame(self._store.remarks(self.suite), columns=["dataset", "method", "text"])
 
     @property
     def failures(self) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 from bench.api import Array, Split
 from bench.draw import Drawing, draw
 from bench.environment import facts
-from bench.member import Fitted, Member
+from bench.member import Fitted, Member, finished
 from bench.metrics import Forecast, fit_noise_variance, score
 from bench.networks import network_factory
 from bench.plan import Cell, Refused, Task, plan
@@ -45,7 +45,7 @@ class Summary:
         return not self.failures and not any(r.fault for r in self.refused)
 
 
-Watch = Callable[[Cell, Outcome], None]
+Watch = Callable[[Cell, Outcome | None], None]  # no outcome: it was stored before
 
 
 def run(
@@ -56,13 +56,21 @@ def run(
     summary = Summary()
     began = time.perf_counter()
     environment = facts(device)
+    if suite.whole:
+        store.forget(suite.name)
     for task in plan(suite, registry):
         if isinstance(task, Refused):
             summary.refused.append(task)
+            store.remark(suite.name, task.dataset, task.method, [f"could not run: {task.reason}"])
             continue
+        store.remark(suite.name, task.dataset, "", task.notes)
+        store.remark(suite.name, task.dataset, task.method, [])
         store.want(suite.name, suite.title, suite.baseline, suite.metrics, task.cells)
         done = store.done(cell.key for cell in task.cells)
-        summary.skipped += len(done)
+        for cell in task.cells:
+            if cell.key in done:
+                summary.skipped += 1
+                watch(cell, None)
         missing = [(cell, split) for cell, split in zip(task.cells, task.splits, strict=True) if cell.key not in done]
         for cell, outcome in outcomes(task, missing, device, limits):
             store.save(cell, outcome, environment)
@@ -104,9 +112,9 @@ def _trained(
         number, k = divmod(place, networks)
         fitted[number][k] = result
         if len(fitted[number]) == networks:
-            trained = [fitted[number][k] for k in range(networks)]
             cell, split = missing[number]
             try:
+                trained = [finished(members[number * networks + k], fitted[number][k]) for k in range(networks)]
                 outcome = _judged(task, cell, split, prepared[number], trained, limits)
             except Exception as error:  # a fault in drawing or scoring is this cell's alone
                 outcome = Outcome("failed", _told(error))
@@ -139,16 +147,17 @@ def _judged(
         return draw(Drawing(task.plugin, networks, split.task, x, seed, task.protocol.draws), limits)
 
     draws = drawn(data.test_x, "test")
-    if not np.isfinite(draws).all():
+    held = data.rows.validation
+    held_draws = drawn(data.rows.x[held], "validation") if split.task == "regression" and len(held) else None
+    if not np.isfinite(draws).all() or (held_draws is not None and not np.isfinite(held_draws).all()):
         return Outcome("diverged", "a drawn prediction was not finite", training=training)
     if split.task == "classification":
         forecast = Forecast("classification", split.test_y, draws)
     else:
         means, stated = data.original(draws)
         noise = None
-        if len(data.rows.validation):
-            held = data.rows.validation
-            held_means, held_stated = data.original(drawn(data.rows.x[held], "validation"))
+        if held_draws is not None:
+            held_means, held_stated = data.original(held_draws)
             noise = fit_noise_variance(split.train_y[held.numpy()], held_means, held_stated)
         forecast = Forecast("regression", split.test_y, means, stated, noise, data.scale)
     metrics = {name: value for name, value in score(forecast).items() if not math.isnan(value)}

@@ -10,6 +10,7 @@ for small networks, whose cost is overhead, and *plain* (one slot, no `vmap`) fo
 """
 
 import math
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,6 @@ from torch import Tensor
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
-from bench.api import Method
 from bench.graph import STEPS_THAT_PAY_FOR_COMPILING, compiled, compiler_found, trace
 from bench.member import (
     Cost,
@@ -39,9 +39,11 @@ from bench.member import (
     validation_loss,
 )
 from bench.optim import SCHEDULES, ScheduleName, make_optimizer
-from bench.tape import LiveTape, TapeLength, block_calls, generator, numbers
+from bench.tape import TapeLength, block_calls, generator, numbers
 
 Path = Literal["auto", "stack", "plain"]
+
+ROWS_OF_A_LARGE_NETWORK = 500  # rows at once outside training: its activations are large, too
 
 # Above this a network's cost is arithmetic: an MLP needs thousands of operations a row, a ResNet8 25 million.
 FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
@@ -115,18 +117,20 @@ class _Stack:
         self.members, self.cost, self.large = members, cost, large
         self.model = members[0]
         self.device = self.model.rows.x.device
-        self.x, self.y, self.offsets = _joined([m.rows for m in members])
+        # A large network reads its own rows; a stack needs one table for all.
+        self.table, self.offsets = _joined([m.rows for m in members[:1] if large] or [m.rows for m in members])
         self.waiting = deque(range(len(members)))
         self.steps = self.model.steps_per_epoch
-        self.watched = self.model.training.patience > 0 and len(self.model.rows.validation) > 0
-        longest = max(m.training.epochs for m in members) * self.steps
-        self.compiling = limits.compiling
-        if limits.compiling is None:
-            self.compiling = not large and longest >= STEPS_THAT_PAY_FOR_COMPILING and compiler_found()
+        stopping = self.model.training.patience > 0 and self.model.method.early_stopping
+        self.watched = stopping and len(self.model.rows.validation) > 0
+        # Alike for all members of a group: whether a training is long is part of their key.
+        long = self.model.training.epochs * self.steps >= STEPS_THAT_PAY_FOR_COMPILING
+        self.compiling = long and compiler_found() if limits.compiling is None else limits.compiling
         # A stack of one would go through other kernels than a larger one and differ in the last bit.
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
         self.slots: list[_Slot | None] = [None] * (1 if large else max(2, min(fits, len(members))))
         self.calls: dict[str, Callable[..., Any]] = {}
+        self.checked: set[str] = set()
 
     def run(self) -> Iterator[tuple[int, Fitted]]:
         """Train everybody."""
@@ -144,15 +148,22 @@ class _Stack:
             self._compact()
 
     def _admit(self) -> None:
-        for place, slot in enumerate(self.slots):
-            if slot is None and self.waiting:
+        free = [place for place, slot in enumerate(self.slots) if slot is None]
+        if free and self.waiting:
+            # Hooks may return one tensor under two names, or one number for all slots: give every slot its own memory.
+            self.columns = pytree.tree_map(lambda t: t.clone(memory_format=torch.contiguous_format), self.columns)
+        for place in free:
+            if self.waiting:
                 number = self.waiting.popleft()
                 member = self.members[number]
                 columns = start(member)
                 for part, tensors in self.columns.items():
                     for name, tensor in getattr(columns, part).items():
                         tensors[name][place] = tensor
-                self.slots[place] = _Slot(number, member, self.offsets[id(member.rows)], columns)
+                if self.large:
+                    self.table = (member.rows.x, member.rows.y)
+                offset = 0 if self.large else self.offsets[id(member.rows)]
+                self.slots[place] = _Slot(number, member, offset, columns)
 
     def _train_epoch(self) -> list[float]:
         chosen = self._per_slot(lambda slot: slot.order(), (self.steps, self.model.batch_rows), torch.long)
@@ -168,15 +179,23 @@ class _Stack:
                     "advance", advance, columns["params"], columns["buffers"], columns["memory"], columns["state"],
                     columns["values"], chosen[begin + i], clocks[begin + i], normals[i], uniforms[i],
                 )  # fmt: skip
+                if "advance" not in self.checked:
+                    _require_same("update", columns["params"], params)
+                    _require_same("update (state)", columns["state"], state)
+                    self.checked.add("advance")
                 columns.update(params=params, buffers=buffers, state=state)
                 total += loss
         if remembers(self.model.method):
             normals, uniforms = self._numbers(1, self.cost.epoch)
             done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
-            self.columns["memory"] = self._call(
+            memory = self._call(
                 "remember", remembered, self.columns["params"], self.columns["buffers"], self.columns["memory"],
                 self.columns["values"], torch.tensor(done, device=self.device), normals[0], uniforms[0],
             )  # fmt: skip
+            if "remember" not in self.checked:
+                _require_same("remember", self.columns["memory"], memory)
+                self.checked.add("remember")
+            self.columns["memory"] = memory
         losses: list[float] = (total / self.steps).tolist()
         return losses
 
@@ -212,7 +231,7 @@ class _Stack:
             part: {name: t[place].clone() for name, t in source[part].items()}
             for part in ("params", "buffers", "memory")
         }
-        fitted = Fitted(
+        return Fitted(
             slot.columns.module,
             **kept,
             status="diverged" if diverged else "ok",
@@ -220,22 +239,27 @@ class _Stack:
             train_loss=loss,
             validation_loss=slot.best if restored else None,
         )
-        return fitted if diverged else _finished(slot.member, fitted)
 
     def _validation_losses(self) -> list[float | None]:
         rows = (len(self.model.rows.validation),)
         chosen = self._per_slot(lambda slot: slot.validation, rows, torch.long)
         sizes = torch.tensor([float(len(s.train)) if s else 1.0 for s in self.slots], device=self.device)
         columns = self.columns
-        losses: list[float | None] = self._call(
-            "validate", validation_loss, columns["params"], columns["buffers"], columns["memory"], columns["values"],
-            chosen, sizes,
-        ).tolist()  # fmt: skip
+        total = torch.zeros(len(self.slots), device=self.device)
+        for part in chosen.split(ROWS_OF_A_LARGE_NETWORK if self.large else chosen.shape[1], dim=1):
+            mean = self._call(
+                "validate", validation_loss, columns["params"], columns["buffers"], columns["memory"],
+                columns["values"], part, sizes,
+            )  # fmt: skip
+            total += mean * (part.shape[1] / chosen.shape[1])
+        losses: list[float | None] = total.tolist()
         return losses
 
     def _compact(self) -> None:
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]
         if self.waiting or not busy or len(self.slots) <= 2 or len(busy) > len(self.slots) // 4:
+            return
+        if self.compiling:  # another size is another graph: compiling it takes longer than idle slots cost
             return
         # Keep at least two: see the note on a stack of one.
         places = (busy + [p for p in range(len(self.slots)) if p not in busy])[: max(2, len(busy))]
@@ -246,16 +270,23 @@ class _Stack:
 
     def _call(self, name: str, function: Callable[..., Any], *columns: Any) -> Any:
         """Carry out a function of one member for every slot; columns have the slots in front."""
-        table = (self.x, self.y)
         one = partial(function, self.model, self.module)
         if self.large:
-            result = one(table, *pytree.tree_map(lambda t: t[0], columns))
+            result = one(self.table, *pytree.tree_map(lambda t: t[0], columns))
             return pytree.tree_map(lambda t: t.unsqueeze(0), result)
         if name not in self.calls:
             stacked = vmap(one, in_dims=(None, *([0] * len(columns))))
-            graph = trace(stacked, (table, *columns))
-            self.calls[name] = compiled(graph) if self.compiling else graph
-        return self.calls[name](table, *columns)
+            graph = trace(stacked, (self.table, *columns))
+            self.calls[name] = graph
+            if self.compiling:
+                try:
+                    fast = compiled(graph)
+                    fast(self.table, *columns)
+                    self.calls[name] = fast
+                except Exception as error:  # a compiler that is there but does not work: every kind of error is its own
+                    warnings.warn(f"compiling failed, training goes on without: {error!r:.200}", stacklevel=2)
+                    self.compiling = False
+        return self.calls[name](self.table, *columns)
 
     def _per_slot(self, of: Callable[[_Slot], Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Gather one tensor from each slot; the slots come last but for the row axis, so that steps are contiguous."""
@@ -292,7 +323,7 @@ class _Stack:
         return {part: pytree.tree_map(torch.clone, self.columns[part]) for part in parts} if self.watched else {}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _schedule(
     name: ScheduleName, betas: tuple[float, float], epoch: int, steps: int, epochs: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -305,7 +336,7 @@ def _schedule(
     return np.array(rows)
 
 
-def _joined(rows: Sequence[Rows]) -> tuple[Tensor, Tensor, dict[int, int]]:
+def _joined(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:
     """Put the distinct data of all members into one table; return it and where each one's begins."""
     distinct = {id(r): r for r in rows}
     offsets, begin = {}, 0
@@ -313,23 +344,15 @@ def _joined(rows: Sequence[Rows]) -> tuple[Tensor, Tensor, dict[int, int]]:
         offsets[key] = begin
         begin += len(data.x)
     if len(distinct) == 1:
-        return rows[0].x, rows[0].y, offsets
-    return torch.cat([r.x for r in distinct.values()]), torch.cat([r.y for r in distinct.values()]), offsets
+        return (rows[0].x, rows[0].y), offsets
+    return (torch.cat([r.x for r in distinct.values()]), torch.cat([r.y for r in distinct.values()])), offsets
 
 
-def _finished(member: Member, fitted: Fitted) -> Fitted:
-    """Let the method do what it does after the fit."""
-    method = member.method
-    if type(method).finish is Method.finish:
-        return fitted
-    rows = member.rows
-    fitted.module.eval()
-    validation = rows.batch(rows.validation) if len(rows.validation) else None
-    tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
-    with torch.enable_grad():
-        memory = method.finish(fitted.net, rows.batch(rows.train), validation, tape)
-    kept = {name: t.detach() for name, t in memory.items()}
-    return Fitted(
-        fitted.module, fitted.params, fitted.buffers, kept, fitted.status, fitted.epochs, fitted.train_loss,
-        fitted.validation_loss,
-    )  # fmt: skip
+def _require_same(hook: str, before: dict[str, Tensor], after: dict[str, Tensor]) -> None:
+    """Refuse a hook that adds, drops or reshapes tensors: what it changed would be lost or reach another member."""
+    shapes = [{name: (tuple(t.shape[1:]), t.dtype) for name, t in tensors.items()} for tensors in (before, after)]
+    for name in sorted(shapes[0].keys() | shapes[1].keys()):
+        old, new = shapes[0].get(name), shapes[1].get(name)
+        if old != new:
+            told = ["missing" if s is None else f"{s[1]} of shape {list(s[0])}" for s in (old, new)]
+            raise ValueError(f"{hook} must return the tensors it was given: {name} was {told[0]} and is {told[1]}")

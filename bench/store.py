@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +54,11 @@ _wanted = Table(
     Column("split", Integer, primary_key=True), Column("method", String(200), primary_key=True),
     Column("seed", Integer, primary_key=True), Column("key", String(64), index=True),
 )  # fmt: skip
+_remarks = Table(
+    "remarks", _meta,
+    Column("suite", String(200), primary_key=True), Column("dataset", String(200), primary_key=True),
+    Column("method", String(200), primary_key=True), Column("number", Integer, primary_key=True), Column("text", Text),
+)  # fmt: skip
 _cells = Table(
     "cells", _meta,
     Column("key", String(64), primary_key=True), Column("spec", Text), Column("status", String(20)),
@@ -91,6 +96,8 @@ class Store:
             raise UserError(f"--store {url}: expected an SQLite file, such as {DEFAULT_URL}")
         self.url = url if "://" in url else f"sqlite:///{url}"
         self.path = Path(str(parsed.database))
+        if self.path.is_dir():
+            raise UserError(f"--store {url}: this is a folder; name a file in it")
         if not create and not self.path.is_file():
             raise UserError(f"--store {url}: no such store; make one with 'uqbench run SUITE --store {url}'")
         self.arrays = self.path.with_suffix(".arrays")
@@ -120,13 +127,33 @@ class Store:
             connection.execute(delete(_suites).where(_suites.c.name == suite))
             row = {"name": suite, "title": title, "baseline": baseline, "metrics": json.dumps(list(metrics))}
             connection.execute(insert(_suites), [row])
-            for cell in cells:
-                place = {name: getattr(cell, name) for name in ("dataset", "split", "method", "seed")} | {
-                    "suite": suite
-                }
-                same = [_wanted.c[name] == value for name, value in place.items()]
-                connection.execute(delete(_wanted).where(*same))
-                connection.execute(insert(_wanted), [{**place, "key": cell.key}])
+            places = ("dataset", "split", "method", "seed", "key")
+            rows = [{name: getattr(cell, name) for name in places} | {"suite": suite} for cell in cells]
+            for dataset, method in {(cell["dataset"], cell["method"]) for cell in rows}:
+                before = (_wanted.c.suite == suite, _wanted.c.dataset == dataset, _wanted.c.method == method)
+                connection.execute(delete(_wanted).where(*before))
+            if rows:
+                connection.execute(insert(_wanted), rows)
+
+    def forget(self, suite: str) -> None:
+        """Forget which cells a suite consisted of, and what was remarked; the results themselves stay."""
+        with _told(self.url), self._engine.begin() as connection:
+            for table in (_wanted, _remarks):
+                connection.execute(delete(table).where(table.c.suite == suite))
+
+    def remark(self, suite: str, dataset: str, method: str, texts: Sequence[str]) -> None:
+        """Keep what readers of the results should know about a dataset (method: '') or a method on it."""
+        place = {"suite": suite, "dataset": dataset, "method": method}
+        with _told(self.url), self._engine.begin() as connection:
+            connection.execute(delete(_remarks).where(*(_remarks.c[name] == value for name, value in place.items())))
+            if texts:
+                connection.execute(insert(_remarks), [{**place, "number": n, "text": t} for n, t in enumerate(texts)])
+
+    def remarks(self, suite: str) -> list[dict[str, Any]]:
+        """Return one row a remark: dataset, method, text."""
+        columns = (_remarks.c.dataset, _remarks.c.method, _remarks.c.text)
+        order = (_remarks.c.dataset, _remarks.c.method, _remarks.c.number)
+        return self._rows(select(*columns).where(_remarks.c.suite == suite).order_by(*order))
 
     def done(self, keys: Iterable[str]) -> set[str]:
         """Return those of the keys that have a result. Failed cells have none: they run again."""
@@ -175,7 +202,8 @@ class Store:
     def cells(self, suite: str) -> list[dict[str, Any]]:
         """Return one row a cell of a suite, with its status (None: not run yet), message, training and environment."""
         columns = [
-            *(c for c in _wanted.c), _cells.c.status, _cells.c.message, _cells.c.training, _cells.c.environment,
+            *(c for c in _wanted.c), _cells.c.spec, _cells.c.status, _cells.c.message, _cells.c.training,
+            _cells.c.environment,
         ]  # fmt: skip
         query = select(*columns).join(_cells, _cells.c.key == _wanted.c.key, isouter=True)
         order = (_wanted.c.dataset, _wanted.c.method, _wanted.c.seed)

@@ -62,6 +62,12 @@ class Suite(BaseModel):
     datasets: Annotated[dict[str, DatasetEntry], Field(min_length=1)]
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
     _where: str = PrivateAttr("")
+    _whole: bool = PrivateAttr(True)
+
+    @property
+    def whole(self) -> bool:
+        """Are these all datasets and methods of the suite?"""
+        return self._whole
 
     @property
     def where(self) -> str:
@@ -80,7 +86,9 @@ class Suite(BaseModel):
                 if name not in entries:
                     raise unknown_name(kind, name, entries, self.where)
             kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
-        return self.model_copy(update=kept)
+        chosen_part = self.model_copy(update=kept)
+        chosen_part._whole = not datasets and not methods
+        return chosen_part
 
 
 def suite_names() -> dict[str, str]:
@@ -176,6 +184,8 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
         return f"{'.'.join(place)}: this key is required{more}"
     if first["type"] == "too_short":
         return f"{'.'.join(place)}: name at least one{more}"
+    if first["type"] == "value_error":  # two keys that do not go together
+        return f"{first['ctx']['error']}{more}"
     return f"{'.'.join(place)}: {first['msg']}, got {reprlib.repr(first['input'])}{more}"
 
 

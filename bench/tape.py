@@ -7,7 +7,8 @@ generator, and hands them to the call as a tape.
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -76,7 +77,7 @@ class BlankTape(Tape):
 
     def _next(self, numbers: Tensor, law: int, shape: Sequence[int]) -> Tensor:
         self._read[law] += math.prod(shape)
-        return numbers.expand(math.prod(shape)).reshape(tuple(shape))
+        return numbers.repeat(math.prod(shape)).reshape(tuple(shape))
 
 
 class LiveTape(Tape):
@@ -94,7 +95,10 @@ class LiveTape(Tape):
 
 
 def stream(seed: int, *path: str | int) -> int:
-    """Return the seed of a named stream of random numbers; streams of other names or seeds are unrelated."""
+    """Return the seed of a named stream of random numbers.
+
+    torch's generator looks at 32 bits of it, so two of a million streams may coincide; no rule makes any two do so.
+    """
     name = "/".join(str(part) for part in (seed, *path))
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) >> 1
 
@@ -102,6 +106,15 @@ def stream(seed: int, *path: str | int) -> int:
 def generator(seed: int, *path: str | int) -> torch.Generator:
     """Return the generator of a named stream. Always on the CPU, so that every device sees the same numbers."""
     return torch.Generator().manual_seed(stream(seed, *path))
+
+
+@contextmanager
+def no_other_randomness(what: str) -> Iterator[None]:
+    """Refuse random numbers from torch's global generator inside the block: they would make results irreproducible."""
+    before = torch.random.get_rng_state()
+    yield
+    if not torch.equal(before, torch.random.get_rng_state()):
+        raise RuntimeError(f"{what} drew from torch's global generator; take random numbers from the tape instead")
 
 
 def numbers(source: torch.Generator, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:

@@ -16,6 +16,8 @@ class Diabetes(Dataset):
     """A small, noisy regression problem."""
 
     task = "regression"
+    source = "scikit-learn, load_diabetes"
+    licence = "none stated; scikit-learn ships it (BSD-3-Clause)"
 
     def load(self, split: int) -> Split:
         """Return one random split."""

@@ -17,6 +17,8 @@ class Digits(Dataset):
     """A small image classification problem; pixels from 0 to 1, shape `[1, 8, 8]`."""
 
     task = "classification"
+    source = "scikit-learn, load_digits; UCI 80, archive.ics.uci.edu/dataset/80"
+    licence = "CC BY 4.0"
 
     def load(self, split: int) -> Split:
         """Return one random split."""

@@ -27,6 +27,8 @@ class Toy(Dataset):
     test: Literal["same", "fresh"] = "same"
 
     task = "regression"
+    source = "generated"
+    licence = "none needed"
     notes = ("with test = 'same' the test points are the training points, as in the paper",)
 
     def __post_init__(self) -> None:

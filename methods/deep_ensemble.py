@@ -17,8 +17,6 @@ class DeepEnsemble(Method):
 
     networks: int = 5
 
-    stochastic = False
-
     def __post_init__(self) -> None:
         if self.networks < 1:
             raise ValueError(f"networks must be at least 1, got {self.networks}")

@@ -14,5 +14,3 @@ from bench.api import Method
 @dataclass(frozen=True)
 class Deterministic(Method):
     """One network, trained as usual."""
-
-    stochastic = False

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bench.api import Method, Problem
-from bench.member import Fitted, Member, Rows
+from bench.member import Fitted, Member, Rows, finished
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
 from bench.stack import Limits, fit
@@ -49,7 +49,7 @@ def member() -> MakeMember:
 
 def fit_all(members: list[Member], limits: Limits = Limits()) -> list[Fitted]:
     done = dict(fit(members, limits))
-    return [done[number] for number in range(len(members))]
+    return [finished(one, done[number]) for number, one in enumerate(members)]
 
 
 @pytest.fixture

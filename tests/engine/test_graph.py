@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch.func import vmap
 
@@ -26,3 +27,13 @@ def test_tall_products_are_laid_wide_without_changing_their_value() -> None:
     wide = trace(call, (x, y))
     shapes = {tuple(node.meta["val"].shape) for node in wide.graph.nodes if "bmm" in str(node.target)}  # type: ignore[attr-defined]  # a graph module
     assert shapes
+
+
+@pytest.mark.parametrize("sizes", [(31, 13, 7), (32, 13, 50), (17, 33, 5)], ids=str)
+def test_a_product_does_not_depend_on_where_in_the_stack_it_stands(sizes: tuple[int, int, int]) -> None:
+    """`import bench` asks MKL for it, before torch is loaded."""
+    rows, inner, columns = sizes
+    source = torch.Generator().manual_seed(0)
+    left, right = torch.randn(rows, inner, generator=source), torch.randn(inner, columns, generator=source)
+    products = torch.bmm(left.expand(120, -1, -1).contiguous(), right.expand(120, -1, -1).contiguous())
+    assert all(torch.equal(product, products[0]) for product in products)

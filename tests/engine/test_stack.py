@@ -23,6 +23,14 @@ from bench.stack import Limits, _Stack, is_large, threads
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
+
+
+def sine_rows(count: int, held: int, features: int) -> Rows:
+    source = torch.Generator().manual_seed(11)
+    x = torch.randn(count, features, generator=source)
+    return Rows("regression", x, torch.sin(x.sum(1)), torch.arange(count - held), torch.arange(count - held, count))
+
+
 METHODS = sorted(Registry().plugins("method"))
 
 
@@ -45,6 +53,44 @@ def test_alone_in_seven_in_a_hundred_and_twenty_and_plain_are_the_same(
     plain = Limits(path="plain")
     looped = predictions(member(method, 3), fit_in_order([member(method, 3)], plain)[0], plain)
     np.testing.assert_allclose(alone, looped, atol=1e-5)
+
+
+def test_a_member_alone_goes_through_the_kernels_of_a_stack(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    # At these sizes a product of one matrix takes another path than a product of several.
+    def one(seed: int) -> Member:
+        return member(Deterministic(), seed, network=Architecture(hidden=[50]), batch=32, epochs=20)
+
+    alone, beside = fit_in_order([one(0)])[0], fit_in_order([one(seed) for seed in range(3)])[0]
+    assert all(torch.equal(alone.params[key], beside.params[key]) for key in alone.params)
+
+
+@pytest.mark.parametrize("method", [Deterministic(), MCDropout(), MCNIFixed()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("hidden", [[50], [33, 7]], ids=str)
+def test_the_place_in_a_stack_changes_no_bit_at_sizes_that_fit_no_vector(
+    method: Method, hidden: list[int], member: MakeMember, fit_in_order: FitInOrder
+) -> None:
+    rows = sine_rows(count=150, held=17, features=13)
+
+    def one(seed: int) -> Member:
+        return member(method, seed, rows=rows, network=Architecture(hidden=hidden), batch=32, epochs=12, patience=12)
+
+    alone = [fit_in_order([one(seed)])[0] for seed in range(3)]
+    for first in range(3):  # each at each of three places
+        order = [(first + k) % 3 for k in range(3)]
+        for seed, fitted in zip(order, fit_in_order([one(seed) for seed in order]), strict=True):
+            assert all(torch.equal(alone[seed].params[key], fitted.params[key]) for key in fitted.params)
+
+
+@pytest.mark.parametrize("path", ["stack", "plain"])
+def test_validation_uses_the_running_statistics_of_batch_norm(
+    path: Any, member: MakeMember, fit_in_order: FitInOrder
+) -> None:
+    one = member(Deterministic(), network=Architecture(kind="resnet8"), epochs=1, patience=1)
+    (fitted,) = fit_in_order([one], Limits(path=path))
+    rows = one.rows
+    fitted.module.eval()
+    outputs = fitted.net(rows.x[rows.validation])
+    assert fitted.validation_loss == pytest.approx(float(F.cross_entropy(outputs, rows.y[rows.validation])), rel=1e-4)
 
 
 @pytest.mark.parametrize("method", [Deterministic(), MCDropout(), MCNIFixed()], ids=lambda m: type(m).__name__)
@@ -256,3 +302,15 @@ def test_rows_left_over_by_whole_batches_are_others_in_every_epoch(member: MakeM
 
 def test_problem_is_what_the_network_is_built_for(member: MakeMember) -> None:
     assert member(Deterministic()).problem == Problem("regression", (8,), 1)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.parametrize("name", METHODS)
+def test_a_cuda_device_gives_what_the_cpu_gives(name: str, member: MakeMember, fit_in_order: FitInOrder) -> None:
+    method = Registry().make("method", name, {})
+    host = member(method, 3)
+    rows = host.rows
+    device = member(method, 3, rows=Rows(rows.task, rows.x.cuda(), rows.y.cuda(), rows.train, rows.validation))
+    here, there = fit_in_order([host])[0], fit_in_order([device])[0]
+    np.testing.assert_allclose(predictions(device, there), predictions(host, here), atol=1e-3)

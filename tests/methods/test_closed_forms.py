@@ -135,3 +135,20 @@ def test_an_ensemble_of_three_has_three_different_functions() -> None:
 def test_impossible_options_are_refused(bad: object) -> None:
     with pytest.raises(ValueError, match="must be"):
         bad()  # type: ignore[operator]  # a function
+
+
+def test_noise_is_no_path_for_the_gradient_of_its_scale() -> None:
+    from torch.func import grad
+
+    from bench.api import Net
+    from bench.methods._weight_noise import with_noise
+    from bench.tape import Tape
+
+    module = torch.nn.Linear(3, 2)
+    weight, noise = module.weight.detach().clone(), torch.randn(6, generator=torch.Generator().manual_seed(0))
+
+    def total(w: torch.Tensor) -> torch.Tensor:
+        net = Net(module, {"weight": w, "bias": torch.zeros(2)}, {})
+        return with_noise(net, Tape(noise, torch.zeros(0)), lambda name: 0.7).params["weight"].sum()
+
+    torch.testing.assert_close(grad(total)(weight), torch.ones(2, 3))

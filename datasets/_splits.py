@@ -1,0 +1,42 @@
+"""How rows are divided into training and test rows."""
+
+import numpy as np
+
+from bench.api import Array, Split
+from bench.errors import UserError
+
+
+def published_indices(rows: int, split: int) -> tuple[Array, Array]:
+    """Return training and test rows of a standard UCI split (Hernandez-Lobato and Adams 2015; Gal and Ghahramani 2016).
+
+    The published index files are successive permutations of one legacy generator; nine tenths of each train.
+    """
+    random = np.random.RandomState(1)  # the published splits were drawn with this very generator
+    for _ in range(split + 1):
+        order = random.choice(rows, rows, replace=False)
+    train = round(0.9 * rows)
+    return order[:train], order[train:]
+
+
+def gap_indices(values: Array) -> tuple[Array, Array]:
+    """Return training and test rows of a gap split: the middle third of the rows, ordered by one feature, is held out.
+
+    Foong, Li, Hernandez-Lobato and Turner 2019, "In-Between Uncertainty in Bayesian Neural Networks".
+    Rows of equal value keep their order, so the cut may fall between equal ones.
+    """
+    order = np.argsort(values, kind="stable")
+    first, last = len(order) // 3, len(order) - len(order) // 3
+    return np.concatenate([order[:first], order[last:]]), order[first:last]
+
+
+def gap_split(x: Array, y: Array, split: int, name: str) -> Split:
+    """Return the gap split whose number is the number of the feature."""
+    check_number(split, x.shape[1], f"{name} has {x.shape[1]} features, so {x.shape[1]} gap splits")
+    train, test = gap_indices(x[:, split])
+    return Split("regression", x[train], y[train], x[test], y[test])
+
+
+def check_number(split: int, count: int, reason: str) -> None:
+    """Complain about a split that does not exist."""
+    if not 0 <= split < count:
+        raise UserError(f"split {split} does not exist: {reason} (0 to {count - 1}); ask for at most {count} seeds")

@@ -1,0 +1,79 @@
+"""CIFAR-10: 60,000 colour images of 32 x 32 pixels in ten classes; 50,000 train, 10,000 test.
+
+Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images". There is one published split: the repeats of
+an experiment differ in their seed (weights, batches, validation rows), not in their rows. `shift`, `severity` and
+`noise` change the test images alone, as described for `digits-shifted`.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from bench.api import Dataset, Split
+from bench.data import find, missing
+from bench.datasets._cifar import ARCHIVE, COPY, NAMES, TEST, TRAIN, Images, images
+from bench.datasets._shifts import check, shifted
+from bench.download import by_hand, download, extract
+from bench.errors import UserError
+from bench.torchvision_compat import import_torchvision
+
+
+@cache
+def scaled(found: Images) -> Split:
+    """Return pixels from 0 to 1. One object for all splits, because it takes 740 MB."""
+    train_x, test_x = (np.divide(x, np.float32(255), dtype=np.float32) for x in (found.train_x, found.test_x))
+    return Split("classification", train_x, found.train_y, test_x, found.test_y, classes=10)
+
+
+@dataclass(frozen=True)
+class Cifar10(Dataset):
+    """Images of shape `[3, 32, 32]`, pixels from 0 to 1."""
+
+    shift: str = "none"
+    severity: int = 3
+    noise: float = 0.0
+
+    task = "classification"
+    source = "www.cs.toronto.edu/~kriz/cifar.html"
+    licence = "none stated; the authors ask to be cited"
+    shape = (60_000, 3, 32, 32)
+    files = (*TRAIN, *TEST, NAMES)
+    notes = (
+        "one published split: repeats differ in their seed only",
+        "3.3 % of the test images have a near-duplicate among the training images (Barz and Denzler 2020)",
+        "about 0.5 % of the test labels are wrong (Northcutt, Athalye and Mueller 2021)",
+    )
+
+    def __post_init__(self) -> None:
+        check(self.shift, self.severity, self.noise)
+
+    def skip(self) -> str | None:
+        """Return how to have the files when they are not there."""
+        lacking = [file.name for file in (*TRAIN, *TEST) if not find(file.name)]
+        if not lacking or find(COPY):
+            return None
+        return f"{missing(lacking[0])}; 'uqbench data fetch cifar10' downloads it (170 MB)"
+
+    def load(self, split: int) -> Split:
+        """Return the published split, whatever the number; the number seeds the shift of the test images."""
+        return shifted(scaled(images()), split, self.shift, self.severity, self.noise)
+
+    def fetch(self, folder: Path) -> None:
+        """Download the archive, and let torchvision, where it is installed, verify and unpack it."""
+        archive = download(ARCHIVE, folder)
+        extract(archive, [], folder)  # only to hear whether it is safe to unpack
+        try:
+            reader = import_torchvision().datasets.CIFAR10
+        except UserError:
+            extract(archive, self.files, folder)
+        else:
+            # Its constructor would read the pickles without any restriction; the download alone does not.
+            unpacked = reader.__new__(reader)
+            unpacked.root = str(folder)
+            try:
+                unpacked.download()
+            except (OSError, RuntimeError) as error:
+                raise by_hand(ARCHIVE, folder, str(error)) from None
+        archive.unlink()

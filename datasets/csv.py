@@ -1,0 +1,62 @@
+"""A table of your own: csv:path/to/file.csv, with column names in the first row and numbers below.
+
+`csv:houses.csv?target=price` on the command line is the same as this in a suite:
+
+    [datasets.houses]
+    use = "csv"
+    path = "houses.csv"
+    target = "price"
+
+Without `target` the last column is it. `task = "classification"` takes the target's values, numbers or words, as class
+names in sorted order. Columns may be separated by commas, semicolons or tabs. Every split holds out a random tenth;
+`splits = "gap"` holds out the middle third of feature 0, 1, 2, ... (regression).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.api import Dataset, Split, Task
+from bench.data import find
+from bench.datasets._embedded import random_split
+from bench.datasets._splits import gap_split
+from bench.datasets._table import classes_of, numbers, read_table, targets_of
+from bench.errors import UserError, unknown_name
+
+
+@dataclass(frozen=True)
+class Csv(Dataset):
+    """Any table of numbers; it is checked, and errors name the row and the column."""
+
+    path: str = ""
+    target: str = ""
+    task: Task = "regression"  # type: ignore[misc]  # of all datasets, only this one cannot know it beforehand
+    splits: Literal["random", "gap"] = "random"
+
+    source = "the user"
+    licence = "the user's"
+
+    def __post_init__(self) -> None:
+        if self.splits == "gap" and self.task == "classification":
+            raise ValueError("splits = 'gap' is for regression")
+
+    def skip(self) -> str | None:
+        """Return what to write when no table is named."""
+        return None if self.path else "names no table; write csv:path/to/file.csv, or give the option path"
+
+    def load(self, split: int) -> Split:
+        """Return one split of the table."""
+        if reason := self.skip():
+            raise UserError(f"csv {reason}")
+        table = read_table(Path(self.path) if Path(self.path).exists() else find(self.path) or Path(self.path))
+        target = self.target or table.columns[-1]
+        if target not in table.columns:
+            raise unknown_name("column", target, table.columns, f"{self.path}: target")
+        if len(table.columns) == 1:
+            raise UserError(f"{self.path}: no features: {target!r} is the only column")
+        x = numbers(table, [name for name in table.columns if name != target])
+        if self.task == "classification":
+            y, classes = classes_of(table, target)
+            return random_split("classification", x, y, split, classes)
+        y = targets_of(table, target)
+        return gap_split(x, y, split, self.path) if self.splits == "gap" else random_split("regression", x, y, split)

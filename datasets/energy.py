@@ -1,0 +1,18 @@
+"""Energy efficiency: 768 simulated buildings, 8 features, the heating load (UCI).
+
+Tsanas and Xifara 2012, "Accurate Quantitative Estimation of Energy Performance of Residential Buildings".
+"""
+
+from dataclasses import dataclass
+
+from bench.datasets._uci import COLLECTION, Uci, published
+
+
+@dataclass(frozen=True)
+class Energy(Uci):
+    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+
+    files = (published("energy", "energy", 35309, "7f8bf024cea437267d56be99b7af7bb3faebec8a7bccfbb20d06d52d9372a950"),)
+    source = f"UCI 242, archive.ics.uci.edu/dataset/242; {COLLECTION}"
+    shape = (768, 8)
+    notes = ("the second target of the source, the cooling load, is not in the file",)

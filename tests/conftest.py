@@ -1,0 +1,121 @@
+"""What the tests of the shell share: a suite that trains in a moment, plug-in files, and the command as a process."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.store import Store
+from bench.suite import Suite, load_suite
+from bench.torchvision_compat import import_torchvision
+
+# torchmetrics imports torchvision where it is installed, which fails beside a CPU build of torch without this.
+if importlib.util.find_spec("torchvision"):
+    import_torchvision()
+
+ROOT = Path(__file__).resolve().parents[1]
+
+TINY = """
+title = "Tiny"
+seeds = 2
+draws = 5
+baseline = "mc-dropout"
+
+[training]
+epochs = 2
+batch = 100
+
+[network]
+hidden = [4]
+
+[datasets.toy]
+rows = 40
+
+[methods.deterministic]
+
+[methods.mc-dropout]
+"""
+
+PLUGIN_HEAD = """
+from dataclasses import dataclass
+import numpy as np
+from bench.api import Dataset, Method, Report, Section, Split, Text
+"""
+
+
+@pytest.fixture
+def tiny_file(tmp_path: Path) -> Path:
+    """A suite file of two datasets' worth of nothing: four cells."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, "utf-8")
+    return path
+
+
+@pytest.fixture
+def tiny(tiny_file: Path) -> Suite:
+    return load_suite(str(tiny_file))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "runs" / "store.db"))
+
+
+@pytest.fixture
+def write_suite(tmp_path: Path) -> Callable[..., str]:
+    """Write a suite's text to a file and return its path."""
+
+    def write(text: str, name: str = "mine") -> str:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text, "utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def write_plugin(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Write a plug-in's classes, with the usual imports above them, to a file and return its path."""
+
+    def write(name: str, text: str) -> Path:
+        folder = tmp_path / "plugins"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{name}.py"
+        path.write_text(f'"""The plug-in {name}."""\n{PLUGIN_HEAD}\n{text}', "utf-8")
+        return path
+
+    return write
+
+
+Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def uqbench(tmp_path: Path) -> Process:
+    """Run the command as a user does, in an empty folder, without a terminal."""
+
+    def call(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "bench.cli", *arguments], cwd=tmp_path, env=dict(os.environ), capture_output=True,
+            text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture
+def python() -> Callable[[str], str]:
+    """Run code in a fresh interpreter and return what it prints."""
+
+    def call(code: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return call

@@ -1,0 +1,163 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.api import Dataset
+from bench.errors import UserError
+from bench.plan import checked
+from bench.registry import Registry
+
+VALUES = np.random.default_rng(5).normal(size=(40, 3)).round(6)
+
+
+def make(name: str, **options: object) -> Dataset:
+    dataset: Dataset = Registry().make("dataset", name, options)
+    return dataset
+
+
+def written(path: Path, rows: object = VALUES, head: str = "a,b,price", delimiter: str = ",") -> Path:
+    lines = [delimiter.join(str(cell) for cell in row) for row in np.asarray(rows)]
+    path.write_text("\n".join([head.replace(",", delimiter), *lines]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_is_read_as_it_stands(tmp_path: Path, delimiter: str) -> None:
+    split = checked(make("csv", path=str(written(tmp_path / "t.csv", delimiter=delimiter))).load(0))
+    assert (len(split.train_y), len(split.test_y)) == (36, 4)
+    both = np.column_stack(
+        [np.concatenate([split.train_x, split.test_x]), np.concatenate([split.train_y, split.test_y])]
+    )
+    assert sorted(map(tuple, both)) == sorted(map(tuple, VALUES))
+
+
+def test_the_target_is_a_column_by_name_and_the_short_form_says_the_same(tmp_path: Path) -> None:
+    path = str(written(tmp_path / "t.csv"))
+    named = make("csv", path=path, target="a").load(3)
+    np.testing.assert_array_equal(np.sort(np.concatenate([named.train_y, named.test_y])), np.sort(VALUES[:, 0]))
+    np.testing.assert_array_equal(named.train_x[:, 0], VALUES[[list(VALUES[:, 0]).index(y) for y in named.train_y], 1])
+    short = make(f"csv:{path}?target=a").load(3)
+    np.testing.assert_array_equal(short.train_y, named.train_y)
+    assert make(f"csv:{path}?target=a&splits=gap") == make("csv", path=path, target="a", splits="gap")
+
+
+def test_a_byte_order_mark_quotes_spaces_and_blank_lines_are_no_data(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    lines = ['\ufeffa, "b, with a comma" ,y'.replace(' "', '"').replace('" ', '"')]
+    lines += [f"{n}, 1e{n % 3} ,{n}.5" if n % 2 else f"{n}, 1e{n % 3} ,{n}.5\n" for n in range(12)]
+    path.write_text("\n".join(lines), "utf-8")
+    split = make("csv", path=str(path), target="b, with a comma").load(0)
+    assert split.train_x.shape == (11, 2)
+    assert set(np.concatenate([split.train_y, split.test_y])) == {1, 10, 100}
+
+
+def test_classes_are_the_sorted_values_numbers_by_size(tmp_path: Path) -> None:
+    labels = ["10", "9", "no", "9", "10", "no"] * 4
+    path = written(tmp_path / "t.csv", [[n, label] for n, label in enumerate(labels)], "x,kind")
+    split = checked(make("csv", path=str(path), task="classification").load(0))
+    assert (split.task, split.classes) == ("classification", 3)
+    x, y = np.concatenate([split.train_x, split.test_x])[:, 0], np.concatenate([split.train_y, split.test_y])
+    expected = {"9": 0, "10": 1, "no": 2}
+    assert [expected[labels[int(n)]] for n in x] == y.tolist()
+
+
+def test_the_gap_of_a_users_table(tmp_path: Path) -> None:
+    split = make("csv", path=str(written(tmp_path / "t.csv")), splits="gap").load(1)
+    np.testing.assert_array_equal(np.sort(split.test_x[:, 1]), np.sort(VALUES[:, 1])[13:27])
+
+
+def good(**changes: str) -> list[list[str]]:
+    """A table of twelve good rows with some cells ("row,column") changed."""
+    rows = [[str(n), str(n * n), f"{n}.25"] for n in range(12)]
+    for place, cell in changes.items():
+        row, column = map(int, place[1:].split("_"))
+        rows[row][column] = cell
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "options", "said"),
+    [
+        (good(), "a,b,price", {"target": "prise"}, "unknown column 'prise'; did you mean price?"),
+        (good(c3_1="red"), "a,b,price", {}, "line 5, column 'b': 'red' is not a finite number"),
+        (good(c3_1="red", c7_0="x"), "a,b,price", {}, "and 1 more such cells"),
+        (good(c2_0=""), "a,b,price", {}, "line 4, column 'a': the cell is empty"),
+        (good(c2_2="nan"), "a,b,price", {}, "line 4, column 'price': 'nan' is not a finite number"),
+        (good(c2_2="inf"), "a,b,price", {}, "'inf' is not a finite number"),
+        (good()[:9], "a,b,price", {}, "9 rows below the column names; at least 10 are needed"),
+        ([], "a,b,price", {}, "0 rows below"),
+        (good(), "1,2,3", {}, "the first row holds numbers; expected the names"),
+        (good(), "a,a,price", {}, "the first row holds 'a' twice"),
+        (good(), "a,,price", {}, "the first row holds an empty name"),
+        (good(), "a,b", {}, "line 2: 3 cells where the first row names 2 columns"),
+        ([[n, 4] for n in range(12)], "a,y", {}, "the target 'y' is 4 in every row"),
+        ([[n, "red"] for n in range(12)], "a,y", {"task": "classification"}, "'red' in every row"),
+        ([[n, n] for n in range(12)], "a,y", {"task": "classification"}, "12 classes in 12 rows"),
+        ([[n, "" if n == 4 else n % 2] for n in range(12)], "a,y", {"task": "classification"}, "line 6, column 'y'"),
+        ([[n] for n in range(12)], "y", {}, "no features: 'y' is the only column"),
+    ],
+)
+def test_what_does_not_fit_is_explained(
+    rows: list[list[object]], head: str, options: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([head, *(",".join(map(str, row)) for row in rows)]), "utf-8")
+    with pytest.raises(UserError) as caught:
+        make("csv", path=str(path), **options).load(0)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"), (b"a,b\n\xff\xfe\x00\x01", "not UTF-8 text"), (None, "no such file"),
+        (b'a,b\n1,"2\n', "not a table: unexpected end of data"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_tables(content: bytes | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=said):
+        make("csv", path=str(path)).load(0)
+    with pytest.raises(UserError, match="directory"):
+        make("csv", path=str(tmp_path)).load(0)
+
+
+def test_without_a_table_it_says_how_to_name_one() -> None:
+    assert "csv:path/to/file.csv" in str(make("csv").skip())
+    with pytest.raises(UserError, match="csv:path/to/file"):
+        make("csv").load(0)
+    with pytest.raises(UserError, match="regression"):
+        make("csv:x.csv?task=classification&splits=gap")
+    with pytest.raises(UserError, match="unknown option 'taget'; did you mean target"):
+        make("csv:x.csv?taget=y")
+    with pytest.raises(UserError, match="unknown option 'path'"):
+        make("digits:x.csv")
+
+
+def test_a_table_of_the_data_folder_is_found(data_folder: Path) -> None:
+    written(data_folder / "t.csv")
+    assert len(make("csv:t.csv").load(0).train_y) == 36
+
+
+def test_a_users_table_runs_and_is_reported(
+    tiny_file: Path, tmp_path: Path, uqbench: Callable[[list[str]], object]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    written(tmp_path / "mine" / "houses.csv")
+    name = "csv:mine/houses.csv?target=a"
+    done = uqbench(["run", str(tiny_file), "--dataset", name, "--json"])
+    told = json.loads(getattr(done, "stdout", ""))
+    assert (told["stored"], told["failed"], told["refused"]) == (4, [], [])
+    report = uqbench(["report"])
+    assert getattr(report, "returncode", None) == 0, report
+    assert "houses.csv" in (tmp_path / "report" / "report.md").read_text("utf-8")
+    wrong = uqbench(["run", str(tiny_file), "--dataset", "csv:mine/houses.csv?target=prise"])
+    assert "unknown column 'prise'" in getattr(wrong, "stderr", "")
+    assert "Traceback" not in getattr(wrong, "stderr", "")
