@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -18,6 +18,13 @@ check: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s
+
+# The README's picture: the report of the demo, as a browser shows it.
+CHROMIUM ?= chromium
+picture: demo
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+		--hide-scrollbars --user-data-dir=$$(mktemp -d) --window-size=1080,1920 \
+		--screenshot=docs/report.png file://$(CURDIR)/report/index.html
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
