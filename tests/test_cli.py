@@ -314,8 +314,10 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path: Path, tiny_file: Path) -> None
     )
     store = tmp_path / "s.db"
     arguments = ["run", str(tiny_file), "--store", str(store), "--plugin", str(plugin)]
+    # A shell that starts the tests in the background has them ignore the signal, and so would their children.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import bench.cli as c; c.main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.cli", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-c", heard, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=dict(os.environ),
     )  # fmt: skip
     try:
