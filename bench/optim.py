@@ -8,8 +8,10 @@ beside them (names with a colon, such as noise levels) does not.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from functools import lru_cache
+from typing import Any, Literal, Protocol
 
+import numpy as np
 from torch import Tensor, zeros_like
 
 Tensors = Mapping[str, Tensor]
@@ -115,3 +117,16 @@ SCHEDULES: dict[ScheduleName, Callable[[float], float]] = {
     "constant": lambda progress: 1.0,
     "cosine": lambda progress: 0.5 * (1 + math.cos(math.pi * progress)),
 }
+
+
+@lru_cache(maxsize=256)
+def epoch_rates(
+    name: ScheduleName, betas: tuple[float, float], epoch: int, steps: int, epochs: int
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return learning-rate factor, Adam's two corrections and progress for the steps of one epoch: `[steps, 4]`."""
+    # Plain Python floats: numpy's vectorised power may differ in the last bit with the length of the array.
+    rows = []
+    for i in range(epoch * steps, (epoch + 1) * steps):
+        progress = i / (epochs * steps)
+        rows.append((SCHEDULES[name](progress), 1 - betas[0] ** (i + 1), 1 - betas[1] ** (i + 1), progress))
+    return np.array(rows)

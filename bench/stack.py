@@ -15,12 +15,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
@@ -30,7 +30,6 @@ from bench.member import (
     Fitted,
     Member,
     Rows,
-    Start,
     advance,
     measure,
     remembered,
@@ -38,7 +37,7 @@ from bench.member import (
     start,
     validation_loss,
 )
-from bench.optim import SCHEDULES, ScheduleName, make_optimizer
+from bench.optim import epoch_rates, make_optimizer
 from bench.tape import TapeLength, block_calls, generator, numbers
 
 Path = Literal["auto", "stack", "plain"]
@@ -92,8 +91,8 @@ def fit(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[
 class _Slot:
     """The host's side of one member in training."""
 
-    def __init__(self, number: int, member: Member, offset: int, columns: Start) -> None:
-        self.number, self.member, self.columns = number, member, columns
+    def __init__(self, number: int, member: Member, offset: int, module: nn.Module) -> None:
+        self.number, self.member, self.module = number, member, module
         self.epoch = 0
         self.shuffles = generator(member.seed, "shuffle")
         self.noise = generator(member.seed, "noise")
@@ -118,7 +117,7 @@ class _Stack:
         self.model = members[0]
         self.device = self.model.rows.x.device
         # A large network reads its own rows; a stack needs one table for all.
-        self.table, self.offsets = _joined([m.rows for m in members[:1] if large] or [m.rows for m in members])
+        self.table, self.offsets = _joined([m.rows for m in (members[:1] if large else members)])
         self.waiting = deque(range(len(members)))
         self.steps = self.model.steps_per_epoch
         stopping = self.model.training.patience > 0 and self.model.method.early_stopping
@@ -156,14 +155,14 @@ class _Stack:
             if self.waiting:
                 number = self.waiting.popleft()
                 member = self.members[number]
-                columns = start(member)
+                first = start(member)
                 for part, tensors in self.columns.items():
-                    for name, tensor in getattr(columns, part).items():
+                    for name, tensor in getattr(first, part).items():
                         tensors[name][place] = tensor
                 if self.large:
                     self.table = (member.rows.x, member.rows.y)
                 offset = 0 if self.large else self.offsets[id(member.rows)]
-                self.slots[place] = _Slot(number, member, offset, columns)
+                self.slots[place] = _Slot(number, member, offset, first.module)
 
     def _train_epoch(self) -> list[float]:
         chosen = self._per_slot(lambda slot: slot.order(), (self.steps, self.model.batch_rows), torch.long)
@@ -232,7 +231,7 @@ class _Stack:
             for part in ("params", "buffers", "memory")
         }
         return Fitted(
-            slot.columns.module,
+            slot.module,
             **kept,
             status="diverged" if diverged else "ok",
             epochs=slot.epoch,
@@ -311,7 +310,7 @@ class _Stack:
                 clocks[:, place, 0:2] = 0.0
                 continue
             training = slot.member.training
-            factors = _schedule(training.schedule, betas, slot.epoch, self.steps, training.epochs)
+            factors = epoch_rates(training.schedule, betas, slot.epoch, self.steps, training.epochs)
             clocks[:, place, 0] = training.learning_rate * factors[:, 0]
             clocks[:, place, 1] = training.weight_decay
             clocks[:, place, 2:5] = factors[:, 1:]
@@ -321,19 +320,6 @@ class _Stack:
     def _kept(self) -> dict[str, Any]:
         parts = ("params", "buffers", "memory")
         return {part: pytree.tree_map(torch.clone, self.columns[part]) for part in parts} if self.watched else {}
-
-
-@lru_cache(maxsize=256)
-def _schedule(
-    name: ScheduleName, betas: tuple[float, float], epoch: int, steps: int, epochs: int
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return learning-rate factor, Adam's two corrections and progress for the steps of one epoch: `[steps, 4]`."""
-    # Plain Python floats: numpy's vectorised power may differ in the last bit with the length of the array.
-    rows = []
-    for i in range(epoch * steps, (epoch + 1) * steps):
-        progress = i / (epochs * steps)
-        rows.append((SCHEDULES[name](progress), 1 - betas[0] ** (i + 1), 1 - betas[1] ** (i + 1), progress))
-    return np.array(rows)
 
 
 def _joined(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:

@@ -294,7 +294,7 @@ def test_rows_left_over_by_whole_batches_are_others_in_every_epoch(member: MakeM
     from bench.stack import _Slot
 
     one = member(Deterministic(), batch=32)  # 100 rows: 3 batches, 4 rows left over
-    slot = _Slot(0, one, 0, start(one))
+    slot = _Slot(0, one, 0, start(one).module)
     epochs = [slot.order() for _ in range(30)]
     assert all(order.shape == (3, 32) and len(order.unique()) == 96 for order in epochs)
     assert len(torch.cat(epochs).unique()) == 100
