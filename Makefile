@@ -2,14 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench picture clean
+TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: demo test check bench faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
 	$(BIN)/uqbench report quick --out report
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
 
 check: .venv/installed-test
 	$(BIN)/ruff check
@@ -18,6 +20,20 @@ check: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s
+
+# The long forms of tests: fifty kills, all checks over all plug-ins, the scaffolded package in a venv made from nothing.
+faults: .venv/installed-test
+	UQBENCH_FAULTS=50 $(BIN)/python -m pytest tests/faults/test_kills.py -s
+
+thorough: .venv/installed-test
+	UQBENCH_THOROUGH=1 $(BIN)/python -m pytest tests/testing -n $(TEST_PROCESSES) --dist loadfile
+
+package-test: .venv/installed-test
+	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/test_scaffold.py
+
+# Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; about six minutes.
+validity: .venv/installed
+	$(BIN)/python -m bench.stats.validity_report docs/statistics.md
 
 # The README's picture: the report of the demo, as a browser shows it.
 CHROMIUM ?= chromium

@@ -104,6 +104,10 @@ class Method:
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
     early_stopping: ClassVar[bool] = True  # False: train all epochs, where the end of the training is what is kept
+    # Options worth searching, and the values to try. A search sees the validation loss: what acts after the fit only
+    # (a prior, a level of test noise) is tuned in `finish` instead.
+    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
     networks: int = 1  # independently trained networks of one cell; draw t comes from network t mod networks
 
     def skip(self, problem: Problem) -> str | None:
@@ -183,6 +187,7 @@ class Dataset:
     licence: ClassVar[str] = ""
     shape: ClassVar[tuple[int, ...]] = ()  # all rows, then one row's shape: to be told where the files are not there
     files: ClassVar[Sequence[File]] = ()  # what has to be on the disk; 'uqbench data' fetches and verifies it
+    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 
     def skip(self) -> str | None:
         """Return why the data cannot be had here and what to do about it, or None."""
@@ -282,6 +287,7 @@ class Report:
     """A section of a report. Subclass it as a frozen dataclass whose fields are its options."""
 
     order: ClassVar[int] = 50  # sections stand in this order, then by name
+    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 
     def section(self, results: Results) -> Section | None:
         """Return the section, or None where the results hold nothing for it."""

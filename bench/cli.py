@@ -3,7 +3,10 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,11 +14,17 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_plugins import new, verify
+from bench.cli_stats import compare, rank
+from bench.cli_store import COMMANDS as STORE_COMMANDS
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
+    from bench.engines import Engine
+    from bench.engines.choice import Name
     from bench.registry import Kind, Registry
     from bench.run import Summary
+    from bench.signals import Stop
     from bench.suite import Suite
 
 STORE = "sqlite:///runs/uqbench.db"
@@ -26,6 +35,62 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
 )
+
+
+@dataclass(frozen=True)
+class How:
+    """Where and with how many workers a command computes."""
+
+    engine_name: "Name"
+    workers: int | None
+    address: str | None
+    time_limit: float | None
+    device: str
+
+    def place(self) -> str:
+        """Return the device; a cluster's workers have their own."""
+        return self.device if self.engine_name == "dask" and self.device != "auto" else _device(self.device)
+
+    def engine(self) -> "Callable[[float], Engine]":
+        """Return what makes the engine."""
+        from bench.engines.choice import choose
+
+        return choose(self.engine_name, self.workers, self.address, self.place(), self.time_limit)
+
+
+def engine_options(command: Command) -> Command:
+    """Give a command the options that say how it computes, as one argument."""
+
+    @wraps(command)
+    def with_how(
+        engine_name: "Name",
+        workers: int | None,
+        address: str | None,
+        time_limit: float | None,
+        device: str,
+        **rest: Any,
+    ) -> Any:
+        return command(how=How(engine_name, workers, address, time_limit, device), **rest)
+
+    options = (
+        click.option(
+            "--engine", "engine_name", type=click.Choice(["auto", "inline", "local", "dask"]), default="auto",
+            show_default=True, help="This process, worker processes or a Dask cluster; auto: workers where they pay.",
+        ),
+        click.option("--workers", type=click.IntRange(min=1), help="How many; by default one a core, or one a GPU."),
+        click.option("--address", metavar="tcp://HOST:PORT", help="The scheduler of a running Dask cluster."),
+        click.option(
+            "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+            help="A cell that takes longer fails.",
+        ),
+        click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    )  # fmt: skip
+    wrapped: Command = with_how
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
+
+
 data_option = click.option("--data", metavar="DIR", help="Where datasets look for their files first.")
 
 
@@ -95,21 +160,27 @@ def _better(direction: str, target: float | None) -> str:
 
 @app.command()
 @click.argument("suite")
-@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method of the suite; repeatable.")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="Only this method, of the suite or not; repeatable; 'all' for every one there is.",
+)
 @click.option(
     "--dataset", "datasets", multiple=True, metavar="NAME", help="Only this dataset of the suite; repeatable."
 )
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
 @store_option
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@engine_options
 @data_option
 @plugin_option
 @click.option("--dry-run", is_flag=True, help="Show which cells would run, and run none.")
 @json_option
 def run(
     suite: str, methods: Sequence[str], datasets: Sequence[str], seeds: int | None, changes: Sequence[str], store: str,
-    device: str, data: str | None, plugins: Sequence[str], dry_run: bool, as_json: bool,
+    how: "How", data: str | None, plugins: Sequence[str], dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run SUITE (a name from 'uqbench list suites', or a TOML file); what is stored already is not run again."""
     _look_in(data)
@@ -120,31 +191,77 @@ def run(
     from bench.registry import Registry
 
     registry = Registry([Path(p) for p in plugins])
+    if "all" in methods:
+        methods = list(registry.plugins("method"))
     # What --plugin brings, and what is asked for by name, need not be in the suite.
     more_methods = [name for name in methods if name in registry.plugins("method")]
     more_datasets = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
     chosen = load_suite(
         suite, changes, [*more_methods, *_own(registry, "method")], [*more_datasets, *_own(registry, "dataset")]
     ).only(datasets, methods)
-    place = _device(device)
+    engine, place = how.engine(), how.place()
     if dry_run:
         _show_plan(chosen, registry, store, as_json)
         return
-    from tqdm import tqdm
-
     from bench.run import run as run_suite
     from bench.store import Store
 
     results = Store(store)
     total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
-    with tqdm(total=total, unit="cell", desc=chosen.name, disable=None, file=sys.stderr) as bar:
+    with _at_work(chosen.name, total) as (shown, stop):
+        summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
+    _tell(summary, chosen.name, store, as_json)
+    _end(summary, stop)
 
-        def watch(cell: Any, outcome: Any) -> None:
-            bar.set_postfix_str(f"{cell.dataset} {cell.method}", refresh=False)
-            bar.update()
 
-        summary = run_suite(chosen, registry, results, device=place, watch=watch)
-    _tell(summary, chosen, store, as_json)
+@app.command()
+@click.argument("suite", required=False)
+@click.option("--failed", is_flag=True, help="Retry the cells that failed (the only kind there is to retry).")
+@store_option
+@engine_options
+@data_option
+@plugin_option
+@json_option
+def retry(
+    suite: str | None, failed: bool, store: str, how: "How", data: str | None, plugins: Sequence[str], as_json: bool
+) -> None:
+    """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
+    if not failed:
+        raise UserError("retry: say which cells: --failed; missing ones are run by 'uqbench run SUITE'")
+    _look_in(data)
+    from bench.registry import Registry
+    from bench.run import rerun
+    from bench.store import Store
+
+    results = Store(store, create=False)
+    if suite is not None and suite not in results.suites():
+        raise unknown_name("suite", suite, results.suites(), f"--store {store}")
+    cells = results.failed(suite)
+    registry = Registry([Path(p) for p in plugins])
+    with _at_work("retry", len(cells)) as (shown, stop):
+        summary = rerun(cells, registry, results, engine=how.engine(), device=how.place(), **shown)
+    _tell(summary, "retry", store, as_json)
+    _end(summary, stop)
+
+
+@contextmanager
+def _at_work(name: str, total: int) -> "Iterator[tuple[dict[str, Any], Stop]]":
+    """Show how far a run is, and let it be stopped politely; the arguments for it."""
+    from tqdm import tqdm
+
+    from bench.signals import polite_stop
+
+    bar = tqdm(total=total, unit="cell", desc=name, disable=None, file=sys.stderr)
+    with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
+        yield {
+            "watch": lambda cell, outcome: bar.update(), "tell": bar.set_postfix_str, "stopping": lambda: bool(stop)
+        }, stop  # fmt: skip
+
+
+def _end(summary: "Summary", stop: "Stop") -> None:
+    """Leave with the exit code that tells how the run ended."""
+    if stop and summary.left:
+        _fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + (stop.signal or 0))
     if not summary.well:
         sys.exit(1)
 
@@ -191,15 +308,16 @@ def _print_plan(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _tell(summary: "Summary", suite: "Suite", store: str, as_json: bool) -> None:
+def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
     failures: list[dict[str, Any]] = [
         {"dataset": c.dataset, "method": c.method, "split": c.split, "seed": c.seed, "key": c.key, "message": message}
         for c, message in summary.failures
     ]
     if as_json:
         told = {
-            "suite": suite.name, "store": store, "stored": summary.stored, "skipped": summary.skipped,
-            "diverged": summary.diverged, "failed": failures, "refused": [vars(r) for r in summary.refused],
+            "suite": suite, "store": store, "stored": summary.stored, "skipped": summary.skipped,
+            "elsewhere": summary.elsewhere, "diverged": summary.diverged, "left": summary.left, "failed": failures,
+            "refused": [vars(r) for r in summary.refused],
             "seconds": summary.seconds,
         }  # fmt: skip
         click.echo(json.dumps(told, indent=2))
@@ -214,8 +332,9 @@ def _tell(summary: "Summary", suite: "Suite", store: str, as_json: bool) -> None
         if same not in seen:  # the seeds of one method usually fail alike
             seen.add(same)
             click.echo(f"FAILED: {same}", err=True)
+    shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
     click.echo(
-        f"{suite.name}: {summary.stored} cells run, {summary.skipped} stored before, {summary.diverged} diverged, "
+        f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
         f"{len(failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
     )
 
@@ -274,6 +393,12 @@ def _device(name: str) -> str:
 
 
 app.add_command(data_commands)
+app.add_command(new)
+app.add_command(verify)
+app.add_command(compare)
+app.add_command(rank)
+for command in STORE_COMMANDS:
+    app.add_command(command)
 
 
 def main() -> None:

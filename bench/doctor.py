@@ -105,9 +105,9 @@ def _data() -> list[Finding]:
 
 
 def _writable(store: str) -> Finding:
+    if "://" in store and not store.startswith("sqlite"):
+        return _answering(store)
     path = Path(store.removeprefix("sqlite:///"))
-    if "://" in str(store) and not store.startswith("sqlite:///"):
-        return Finding("problem", "store", f"{store}: expected an SQLite file, such as sqlite:///runs/uqbench.db")
     if path.is_dir():
         return Finding("problem", "store", f"{path} is a folder; name a file in it with --store PATH")
     folder = next(p for p in (path.absolute().parent, *path.absolute().parents) if p.exists())
@@ -116,3 +116,15 @@ def _writable(store: str) -> Finding:
             return Finding("ok", "store", f"{path} ({'exists' if path.exists() else 'will be made by the first run'})")
     except OSError as error:
         return Finding("problem", "store", f"{folder}: {error.strerror}; choose another place with --store PATH")
+
+
+def _answering(store: str) -> Finding:
+    from bench.store import Store
+
+    try:
+        opened = Store(store, writable=False)
+    except UserError as error:
+        return Finding("problem", "store", str(error))
+    shown = opened.shown
+    opened.close()
+    return Finding("ok", "store", f"{shown} answers")

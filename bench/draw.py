@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.member import Fitted, Tensors, bound, float_tensors, work
-from bench.stack import ROWS_OF_A_LARGE_NETWORK, Limits, is_large, threads
+from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, float_tensors, work
+from bench.stack import Limits, is_large, threads
 from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 
 
@@ -60,7 +60,7 @@ def _drawn(job: Drawing, limits: Limits) -> Array:
     each = -(-count // networks)  # draws from each network, rounded up
     room = max(1, limits.bytes // max(1, written // len(few)))  # rows of draws that fit into memory
     # The noise of rows is cut where the rows are cut, so there the limits may not decide.
-    row_chunk = min(len(job.x), ROWS_OF_A_LARGE_NETWORK if large or by_row else room)
+    row_chunk = min(len(job.x), ROWS_AT_ONCE if large or by_row else room)
     draw_chunk = 1 if large else max(1, min(each, room // row_chunk))
     network_chunk = 1 if large else max(1, room // (row_chunk * draw_chunk))
     chunks = []

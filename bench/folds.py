@@ -8,15 +8,17 @@ from bench.tape import generator
 
 
 def folds(rows: int, count: int, seed: int) -> list[tuple[Tensor, Tensor]]:
-    """Return `count` pairs of (training, held-out) row numbers, sorted; every row is held out exactly once.
+    """Return `count` pairs of (training, held-out) row numbers, sorted; no row is held out twice.
 
-    They follow from the cell's seed alone, so every method and every set of options is judged on the same folds.
+    They follow from the cell's seed alone, so every method and every set of options is judged on the same folds. All
+    folds have the same size, so that they train in one stack: `rows mod count` rows are in every training set.
     """
     if not 2 <= count <= rows:
         raise UserError(f"folds: expected from 2 to {rows} (the training rows), got {count}")
     order = torch.randperm(rows, generator=generator(seed, "folds"))
-    parts = order.tensor_split(count)
+    size = rows // count
+    parts = [order[k * size : (k + 1) * size] for k in range(count)]
+    rest = order[count * size :]
     return [
-        (torch.cat([*parts[:held], *parts[held + 1 :]]).sort().values, parts[held].sort().values)
-        for held in range(count)
-    ]  # fmt: skip
+        (torch.cat([*parts[:k], *parts[k + 1 :], rest]).sort().values, parts[k].sort().values) for k in range(count)
+    ]

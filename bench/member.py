@@ -3,7 +3,8 @@
 The functions here are about *one* network; `bench.stack` runs them over many at once or one by one.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,6 +22,15 @@ from bench.protocol import Training
 from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
 
 Tensors = dict[str, Tensor]
+
+SLOTS = 128  # networks trained side by side: cost per network is flat from about 100 on
+ROWS_AT_ONCE = 500  # of a large network outside training: its activations are large, too
+
+
+def expected_steps(training: Training, steps_per_epoch: int, stops_early: bool = True) -> int:
+    """Guess how many steps a training takes: early stopping was seen to stop after 50 epochs or 2000 steps."""
+    planned = training.epochs * steps_per_epoch
+    return min(planned, max(2000, 50 * steps_per_epoch)) if training.patience and stops_early else planned
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +59,7 @@ class Member:
     training: Training
     rows: Rows
     seed: int
+    siblings: int = 1  # members that its own cell trains in the same way: the configurations and folds of a search
 
     @property
     def batch_rows(self) -> int:
@@ -60,14 +71,42 @@ class Member:
         """Steps in one epoch: whole batches only; the rows left over change with every epoch's shuffle."""
         return len(self.rows.train) // self.batch_rows
 
+    @property
+    def is_long(self) -> bool:
+        """Does compiling pay? Decided by the member alone, so that its numbers do not depend on its neighbours."""
+        rounds = max(1.0, self.siblings / SLOTS)
+        steps = expected_steps(self.training, self.steps_per_epoch, self.method.early_stopping)
+        return steps * rounds >= STEPS_THAT_PAY_FOR_COMPILING
+
     def stack_key(self) -> tuple[Any, ...]:
         """Members with equal keys run through the same graph."""
         fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
         training = self.training
         shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
-        rule = (training.optimizer, training.momentum, training.schedule, training.augmentation, training.patience > 0)
-        long = training.epochs * self.steps_per_epoch >= STEPS_THAT_PAY_FOR_COMPILING
-        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, long, str(self.rows.x.device))
+        watching = (training.patience > 0, training.validate)
+        rule = (training.optimizer, training.momentum, training.schedule, training.augmentation, *watching)
+        place = (self.is_long, str(self.rows.x.device))
+        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
+
+
+_TRAINING_HOOKS = ("build", "init", "memory", "loss", "update", "remember", "validate")
+
+
+@dataclass(frozen=True)
+class _Plain(Method):
+    """Whatever is trained as usual."""
+
+
+def training_form(method: Method) -> tuple[Hashable, Method]:
+    """Return what a method's training is known by, and the method to train in its place.
+
+    Methods none of whose hooks for the training is their own train the same networks, whatever their options: these need
+    to be trained once only. Any other method is known by its class and all its options, because its hooks may use them.
+    """
+    own = any(getattr(type(method), name) is not getattr(Method, name) for name in _TRAINING_HOOKS)
+    if not own and method.early_stopping == Method.early_stopping:
+        return _Plain, _Plain()
+    return (type(method), tuple((name, repr(value)) for name, value in options(method).items())), method
 
 
 @dataclass(frozen=True)
@@ -169,7 +208,7 @@ def advance(
     tape = Tape(normals, uniforms)
     batch = Batch(member.problem.task, augmented(member, table[0][chosen], tape), table[1][chosen], rows)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
-    step = Step(learning_rate, weight_decay, correction1, correction2, progress)
+    step = Step(learning_rate, weight_decay, correction1, correction2, progress, rows)
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
         # Batch norm writes its running statistics in place: let it write into copies, and return those.
@@ -190,12 +229,47 @@ def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:
 
 def validation_loss(
     member: Member, module: nn.Module, table: tuple[Tensor, Tensor], params: Tensors, buffers: Tensors,
-    memory: Tensors, values: Tensors, chosen: Tensor, rows: Tensor,
+    memory: Tensors, values: Tensors, chosen: Tensor, rows: Tensor, normals: Tensor, uniforms: Tensor,
 ) -> Tensor:  # fmt: skip
     """Return the validation loss of one network."""
     module.eval()
     batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
-    return bound(member.method, values).validate(Net(module, params, buffers, memory), batch)
+    return _watched(
+        member, bound(member.method, values), Net(module, params, buffers, memory), batch, Tape(normals, uniforms)
+    )
+
+
+def _watched(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
+    return method.loss(net, batch, tape) if member.training.validate == "noisy" else method.validate(net, batch)
+
+
+def validation_tape(member: Member, rows: int) -> TapeLength:
+    """Return what one validation pass over so many rows reads."""
+    tape = BlankTape(member.rows.x.device)
+    if member.training.validate == "noisy" and rows:
+        first = start(member)
+        first.module.eval()
+        net = Net(first.module, first.params, first.buffers, first.memory)
+        method = bound(member.method, first.values)
+        with torch.no_grad():
+            _watched(member, method, net, member.rows.batch(member.rows.validation[:rows]), tape)
+    return tape.length
+
+
+def held_out_loss(member: Member, fitted: Fitted) -> float:
+    """Return the validation loss of a trained network, where early stopping did not watch it."""
+    if fitted.validation_loss is not None or fitted.status == "diverged":
+        return math.inf if fitted.validation_loss is None else fitted.validation_loss
+    fitted.module.eval()
+    device = member.rows.x.device
+    method = bound(member.method, float_tensors(member.method, device))
+    total, rows = 0.0, member.rows.validation
+    for number, part in enumerate(rows.split(ROWS_AT_ONCE)):
+        tape = LiveTape(generator(member.seed, "held out", number), device)
+        with torch.no_grad():
+            loss = _watched(member, method, fitted.net, member.rows.batch(part), tape)
+        total += float(loss) * len(part) / len(rows)
+    return total if math.isfinite(total) else math.inf
 
 
 def remembered(
@@ -250,7 +324,7 @@ def measure(member: Member) -> Cost:
         once = method.loss(_copied(net), batch, BlankTape(rows.x.device))
         written, flops = work(lambda: method.loss(net, batch, step_tape))
         again = method.loss(_copied(net), batch, BlankTape(rows.x.device))
-        method.update(net, first.params, optimizer, first.state, Step(one, one, one, one, one), step_tape)
+        method.update(net, first.params, optimizer, first.state, Step(*[one] * 6), step_tape)
         first.module.eval()
         method.remember(net, one, epoch_tape)
     if once.shape != ():

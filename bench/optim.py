@@ -26,6 +26,7 @@ class Step:
     correction1: Tensor  # 1 - beta1^t and 1 - beta2^t, from the host in double precision: a power computed on the
     correction2: Tensor  # device depends in its last bit on where in the stack the member stands
     progress: Tensor  # share of the planned training that is done, 0 at the first step
+    rows: Tensor  # how many rows the whole training set has: the N of a posterior
 
 
 class Optimizer(Protocol):
@@ -119,7 +120,7 @@ SCHEDULES: dict[ScheduleName, Callable[[float], float]] = {
 }
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # the slots of a stack are in different epochs
 def epoch_rates(
     name: ScheduleName, betas: tuple[float, float], epoch: int, steps: int, epochs: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:

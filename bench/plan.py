@@ -8,32 +8,21 @@ suites that ask for the same cell share it.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bench.api import Dataset, Method, Split, options
+from bench.cell import Cell
 from bench.errors import UserError
 from bench.networks import network_factory
 from bench.protocol import Protocol
 from bench.registry import PluginError, Registry, in_one_line
 from bench.suite import Suite
 
-HARNESS = 1  # part of every key: raise it when training, drawing or scoring give other numbers than before
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One result to be had."""
-
-    key: str
-    dataset: str
-    split: int
-    method: str
-    seed: int
-    spec: str  # what the key is the hash of, as JSON
+HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +104,8 @@ def _plan_dataset(
             "dataset": [*registry.identity("dataset", used["dataset"]), dataset.version, options(dataset)],
             "method": [*registry.identity("method", used["method"]), method.version, options(method)],
             "protocol": dataclasses.asdict(protocol),
+            # What the suite gives a value is not searched.
+            "space": {} if protocol.search == "none" else _space(method, suite.methods[label].options),
         }
         try:
             if reason := method.skip(splits[0].problem):
@@ -125,6 +116,10 @@ def _plan_dataset(
             yield Refused(name, label, in_one_line(error), fault=True)
             continue
         yield Task(name, label, method, protocol, splits, cells, tuple(dataset.notes))
+
+
+def _space(method: Method, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {name: list(values) for name, values in method.search_space.items() if name not in given}
 
 
 def _cell(dataset: str, method: str, seed: int, about: dict[str, Any]) -> Cell:

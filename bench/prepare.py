@@ -33,12 +33,18 @@ class Prepared:
         return means, stated
 
 
-def prepare(split: Split, protocol: Protocol, seed: int, device: str) -> Prepared:
-    """Hold out validation rows, scale, and put the data on the device."""
-    count = len(split.train_x)
-    order = torch.randperm(count, generator=generator(seed, "validation"))
-    held = min(max(1, round(protocol.validation * count)), count - 1) if protocol.validation else 0
-    validation, train = order[:held].sort().values, order[held:].sort().values
+def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor]:
+    """Return the rows that train and those held out for validation."""
+    order = torch.randperm(rows, generator=generator(seed, "validation"))
+    held = min(max(1, round(protocol.validation * rows)), rows - 1) if protocol.validation else 0
+    return order[held:].sort().values, order[:held].sort().values
+
+
+def prepare(
+    split: Split, protocol: Protocol, seed: int, device: str, fold: tuple[Tensor, Tensor] | None = None
+) -> Prepared:
+    """Hold out validation rows (those of a fold, or the protocol's share), scale, and put the data on the device."""
+    train, validation = fold or held_out(len(split.train_x), protocol, seed)
     fitted = train.numpy()
 
     mean, std = _input_scale(split.train_x[fitted]) if protocol.scale_inputs else (np.zeros(1), np.ones(1))

@@ -11,6 +11,8 @@ from pydantic.dataclasses import dataclass
 # Strictness stands in the fields: on a class it would also refuse tables for the two parts.
 _CLOSED = ConfigDict(extra="forbid")
 Positive = Annotated[int, Field(gt=0, strict=True)]
+NotNegative = Annotated[float, Field(ge=0, strict=True)]
+Searched = Literal["learning_rate", "weight_decay"]
 
 
 @dataclass(frozen=True, config=_CLOSED)
@@ -28,6 +30,7 @@ class Training:
     patience: Annotated[int, Field(ge=0, strict=True)] = (
         0  # epochs without a better validation loss before a stop; 0: never
     )
+    validate: Literal["clean", "noisy"] = "clean"  # loss without the method's noise, or the training loss itself
 
 
 @dataclass(frozen=True, config=_CLOSED)
@@ -51,7 +54,14 @@ class Protocol:
     )
     scale_inputs: StrictBool = True  # each feature or image channel to mean 0 and variance 1
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
+    search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
+    folds: Annotated[int, Field(ge=2, strict=True)] = 5  # of the cross-validation that a search judges by
+    grid: dict[Searched, list[NotNegative]] = Field(default_factory=dict)  # what a search tries of the training
 
     def __post_init__(self) -> None:
         if self.training.patience and not self.validation:
             raise ValueError("training.patience watches the validation loss: give validation a share above 0")
+        if empty := [name for name, values in self.grid.items() if not values]:
+            raise ValueError(f"grid.{empty[0]}: name at least one value")
+        if 0.0 in self.grid.get("learning_rate", []):
+            raise ValueError("grid.learning_rate: a rate of 0 trains nothing")

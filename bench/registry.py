@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import sys
 import typing
 import zlib
@@ -57,6 +58,11 @@ class Registry:
     def __init__(self, files: Sequence[Path] = ()) -> None:
         self._files = [_FilePlugin(Path(file)) for file in files]
         self._found: dict[Kind, dict[str, Plugin]] = {}
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that were named on the command line."""
+        return [file.path for file in self._files]
 
     def plugins(self, kind: Kind) -> Mapping[str, Plugin]:
         """Return every plug-in of a kind by name, importing none of the folders' or packages'."""
@@ -120,9 +126,12 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
         if name not in known:
             raise unknown_name("option", name, known, where)
         try:
-            checked[name] = TypeAdapter(known[name]).validate_python(value, strict=True)
+            # As JSON: a suite and a stored spec have lists where an option may be a tuple.
+            checked[name] = TypeAdapter(known[name]).validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
             raise UserError(f"{where}: {name}: {error.errors()[0]['msg']}, got {value!r}") from None
+        except TypeError:
+            raise UserError(f"{where}: {name}: expected plain data, got {value!r}") from None
     for field in fields:
         if field.name not in checked and field.default is field.default_factory is dataclasses.MISSING:
             raise UserError(f"{where}: the option {field.name!r} has no default; give it a value")

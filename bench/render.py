@@ -53,9 +53,9 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
     known = store.suites()
     for suite in suites:
         if suite not in known:
-            raise unknown_name("suite", suite, known, f"store {store.url}")
+            raise unknown_name("suite", suite, known, f"store {store.shown}")
     if not known:
-        raise UserError(f"store {store.url}: nothing is stored yet; run a suite first: uqbench run quick")
+        raise UserError(f"store {store.shown}: nothing is stored yet; run a suite first: uqbench run quick")
     parts = [_part(StoredResults(store, suite), registry) for suite in (suites or known)]
     try:
         return _write(parts, out)

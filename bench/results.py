@@ -1,13 +1,16 @@
 """Stored results of one suite, as reports see them."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from bench.api import Curves
 from bench.metrics import catalogue
 from bench.store import Store
+
+if TYPE_CHECKING:
+    from bench.api import Curves
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 
@@ -33,8 +36,12 @@ class StoredResults:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
+        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment.
+
+        Also what it cost (seconds, cpu_seconds), when it started and finished, and the code it was made with.
+        """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
+        columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
         return pd.DataFrame(self._store.cells(self.suite), columns=columns)
 
     @cached_property
@@ -49,8 +56,10 @@ class StoredResults:
         told = [str(message).partition("\n")[0] for message in lost["message"]]
         return lost[[*PLACE, "status"]].assign(message=told)
 
-    def curves(self, key: str) -> Curves | None:
+    def curves(self, key: str) -> "Curves | None":
         """Return the stored predictions of one cell."""
+        from bench.api import Curves  # brings torch, which an export can do without
+
         arrays = self._store.load_arrays(key)
         return None if arrays is None else Curves(**arrays)
 

@@ -1,31 +1,35 @@
-"""Running a suite: plan, fit, draw, score, store, one task (dataset x method) at a time.
+"""Running a suite: plan, hand out units of work, store each cell the moment its outcome arrives.
 
-A cell is stored the moment its last network is trained. What a plug-in does wrong is the failure of its cells, told
-with its traceback, never the end of the run.
+The driver is the only writer of the store. What a plug-in does wrong is the failure of its cells, told with its
+traceback, never the end of the run; a worker that dies costs only the cells it had not finished, which are tried again.
 """
 
+import contextlib
+import json
 import math
+import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-
-from bench.api import Array, Split
-from bench.draw import Drawing, draw
-from bench.environment import facts
-from bench.member import Fitted, Member, finished
-from bench.metrics import Forecast, fit_noise_variance, score
-from bench.networks import network_factory
-from bench.plan import Cell, Refused, Task, plan
-from bench.prepare import Prepared, prepare
-from bench.registry import Registry, in_one_line
-from bench.stack import Limits, fit
-from bench.store import Outcome, Store
+from bench.cell import Cell, Outcome, from_bytes, to_bytes
+from bench.engines import OUT_OF_TIME, Engine, LostWorkerError
+from bench.engines.inline import InlineEngine
+from bench.errors import UserError
+from bench.plan import Refused, plan
+from bench.progress import Progress
+from bench.registry import Registry
+from bench.stack import Limits
+from bench.store import Store, SuiteRecord, living_owner
 from bench.suite import Suite
-from bench.tape import stream
+from bench.units import UNKNOWN_COST, Unit, Units, cut
+from bench.work import Errand, Letter, Order, PluginFile, carry_out
+
+STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
+SECONDS_BETWEEN_BEATS = 10.0
+SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 
 @dataclass
@@ -34,7 +38,9 @@ class Summary:
 
     stored: int = 0
     skipped: int = 0  # stored already
+    elsewhere: int = 0  # made by another driver of the same store in the meantime
     diverged: int = 0
+    left: int = 0  # not done when the run was stopped
     failures: list[tuple[Cell, str]] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     seconds: float = 0.0
@@ -45,144 +51,225 @@ class Summary:
         return not self.failures and not any(r.fault for r in self.refused)
 
 
-Watch = Callable[[Cell, Outcome | None], None]  # no outcome: it was stored before
+Watch = Callable[[Cell, Outcome | None], None]  # no outcome: it was stored before, or by another driver
+Tell = Callable[[str], None]  # how far the run is, in words
+
+
+EngineChoice = Engine | Callable[[float], Engine]  # or a function of the seconds of work there may be
 
 
 def run(
-    suite: Suite, registry: Registry, store: Store, *, device: str = "cpu", limits: Limits = Limits(),
-    watch: Watch = lambda cell, outcome: None,
+    suite: Suite, registry: Registry, store: Store, *, engine: EngineChoice | None = None, device: str = "cpu",
+    limits: Limits = Limits(), watch: Watch = lambda cell, outcome: None, tell: Tell = lambda words: None,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> Summary:  # fmt: skip
-    """Run what the store does not have yet."""
-    summary = Summary()
+    """Run what the store does not have yet; without an engine, in this process."""
     began = time.perf_counter()
-    environment = facts(device)
-    if suite.whole:
-        store.forget(suite.name)
-    for task in plan(suite, registry):
-        if isinstance(task, Refused):
-            summary.refused.append(task)
-            store.remark(suite.name, task.dataset, task.method, [f"could not run: {task.reason}"])
-            continue
-        store.remark(suite.name, task.dataset, "", task.notes)
-        store.remark(suite.name, task.dataset, task.method, [])
-        store.want(suite.name, suite.title, suite.baseline, suite.metrics, task.cells)
-        done = store.done(cell.key for cell in task.cells)
-        for cell in task.cells:
-            if cell.key in done:
-                summary.skipped += 1
-                watch(cell, None)
-        missing = [(cell, split) for cell, split in zip(task.cells, task.splits, strict=True) if cell.key not in done]
-        for cell, outcome in outcomes(task, missing, device, limits):
-            store.save(cell, outcome, environment)
-            summary.stored += outcome.status != "failed"
-            summary.diverged += outcome.status == "diverged"
-            if outcome.status == "failed":
-                summary.failures.append((cell, outcome.message))
-            watch(cell, outcome)
+    summary = Summary()
+    units = _missing(suite, registry, store, summary, watch)
+    units.failed_before = {cell.key for cell in store.failed(suite.name)}
+    _Drive(suite.name, registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
     summary.seconds = time.perf_counter() - began
     return summary
 
 
-def outcomes(
-    task: Task, missing: Sequence[tuple[Cell, Split]], device: str, limits: Limits
-) -> Iterator[tuple[Cell, Outcome]]:
-    """Yield the outcome of each missing cell of a task as it ends."""
-    open_cells = dict(enumerate(cell for cell, _ in missing))
-    try:
-        for number, outcome in _trained(task, missing, device, limits):
-            yield open_cells.pop(number), outcome
-    except Exception as error:  # whatever a plug-in raises in training fails the cells that were in the stack
-        message = _told(error)
-        for cell in open_cells.values():
-            yield cell, Outcome("failed", message)
+def rerun(
+    cells: Iterable[Cell], registry: Registry, store: Store, *, engine: EngineChoice | None = None,
+    device: str = "cpu", limits: Limits = Limits(), watch: Watch = lambda cell, outcome: None,
+    tell: Tell = lambda words: None, stopping: Callable[[], bool] = lambda: False,
+) -> Summary:  # fmt: skip
+    """Run these cells by their specs, whatever suite asked for them."""
+    began = time.perf_counter()
+    summary = Summary()
+    units = Units()
+    for cell in cells:
+        units.add((cell.dataset, cell.method), UNKNOWN_COST, [cell])
+        units.failed_before.add(cell.key)
+    _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
+    summary.seconds = time.perf_counter() - began
+    return summary
 
 
-def _trained(
-    task: Task, missing: Sequence[tuple[Cell, Split]], device: str, limits: Limits
-) -> Iterator[tuple[int, Outcome]]:
-    networks = task.plugin.networks
-    prepared = [prepare(split, task.protocol, cell.seed, device) for cell, split in missing]
-    members = [
-        _member(task, data, split, cell.seed if k == 0 else stream(cell.seed, "network", k))
-        for (cell, split), data in zip(missing, prepared, strict=True)
-        for k in range(networks)
-    ]
-    fitted: dict[int, dict[int, Fitted]] = {number: {} for number in range(len(missing))}
-    for place, result in fit(members, limits):
-        number, k = divmod(place, networks)
-        fitted[number][k] = result
-        if len(fitted[number]) == networks:
-            cell, split = missing[number]
-            try:
-                trained = [finished(members[number * networks + k], fitted[number][k]) for k in range(networks)]
-                outcome = _judged(task, cell, split, prepared[number], trained, limits)
-            except Exception as error:  # a fault in drawing or scoring is this cell's alone
-                outcome = Outcome("failed", _told(error))
-            del fitted[number]
-            yield number, outcome
+def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, watch: Watch) -> Units:
+    """Note in the store what the suite consists of; return what is not there yet."""
+    units = Units()
+    seen: set[str] = set()  # two names for one thing are one cell
+    content = json.dumps(suite.model_dump(mode="json"), sort_keys=True)
+    record = SuiteRecord(suite.name, suite.title, suite.baseline, suite.metrics, content)
+    cells: list[Cell] = []
+    remarks: dict[tuple[str, str], list[str]] = {}
+    for task in plan(suite, registry):
+        if isinstance(task, Refused):
+            summary.refused.append(task)
+            remarks[task.dataset, task.method] = [f"could not run: {task.reason}"]
+            continue
+        remarks[task.dataset, ""] = list(task.notes)
+        remarks[task.dataset, task.method] = []
+        cells += task.cells
+        done = store.done(cell.key for cell in task.cells) | seen
+        for cell in task.cells:
+            if cell.key in done:
+                summary.skipped += 1
+                watch(cell, None)
+        missing = [cell for cell in task.cells if cell.key not in done]
+        seen.update(cell.key for cell in missing)
+        units.add_task(task, missing)
+    if suite.whole:
+        store.forget(suite.name)
+    store.want(record, cells)
+    for (dataset, method), texts in remarks.items():
+        store.remark(suite.name, dataset, method, texts)
+    return units
 
 
-def _member(task: Task, data: Prepared, split: Split, seed: int) -> Member:
-    problem = split.problem
-    new_network = network_factory(task.protocol.network, problem)
-    return Member(
-        task.plugin, problem, new_network, repr(task.protocol.network), task.protocol.training, data.rows, seed
-    )  # fmt: skip
+class _Drive:
+    """One driver at work: what waits, what is being carried out, what another driver has taken."""
 
+    def __init__(
+        self, suite: str, registry: Registry, store: Store, device: str, limits: Limits, watch: Watch,
+        tell: Tell, stopping: Callable[[], bool], summary: Summary,
+    ) -> None:  # fmt: skip
+        self.suite, self.store, self.device, self.limits = suite, store, device, limits
+        self.watch, self.tell, self.stopping, self.summary = watch, tell, stopping, summary
+        self.progress = Progress()
+        self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
+        self.owner = living_owner()
+        self.waiting: deque[Unit] = deque()
+        self.flying: dict[int, tuple[Future[None], Unit]] = {}
+        self.unheard: dict[str, Cell] = {}  # handed out, no outcome yet
+        self.taken: list[Unit] = []  # claimed by another driver
+        self.strikes: Counter[str] = Counter()
+        self.orders = 0
 
-def _judged(
-    task: Task, cell: Cell, split: Split, data: Prepared, networks: Sequence[Fitted], limits: Limits
-) -> Outcome:  # fmt: skip
-    """Draw from a cell's trained networks and score what they say."""
-    training = _training_record(networks)
-    lost = [k for k, network in enumerate(networks) if network.status == "diverged"]
-    if lost:
-        first = networks[lost[0]]
-        which = f"network {lost[0]}" if len(networks) > 1 else "the network"
-        message = f"the loss of {which} was not finite in epoch {first.epochs}"
-        return Outcome("diverged", message, training=training)
+    def run(self, units: Units, engine: EngineChoice | None) -> None:
+        """Carry out all units."""
+        whole = units.cut(1)
+        if not whole:
+            return
+        seconds = sum(unit.seconds for unit in whole)
+        if any(cell.key in units.failed_before for unit in whole for cell in unit.cells):
+            seconds = math.inf  # what may have killed a worker is not tried in this process, where there is a choice
+        self.engine = InlineEngine() if engine is None else engine(seconds) if callable(engine) else engine
+        self.waiting.extend(cut(whole, self.engine.workers))
+        self.progress.seconds = sum(unit.seconds for unit in self.waiting)
+        self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
+        finished = threading.Event()
+        pulse = threading.Thread(target=self._beat, args=(finished,), daemon=True)
+        pulse.start()
+        try:
+            self._work()
+            self.engine.close()
+        except BaseException:
+            self.engine.close(now=True)
+            raise
+        finally:
+            finished.set()
+            pulse.join()
+            self.store.release(self.owner)
+            self.summary.left = sum(len(unit.cells) for unit in (*self.waiting, *self.taken))
 
-    def drawn(x: Any, stream_name: str) -> Array:
-        seed = stream(cell.seed, stream_name)
-        return draw(Drawing(task.plugin, networks, split.task, x, seed, task.protocol.draws), limits)
+    def _beat(self, finished: threading.Event) -> None:
+        while not finished.wait(SECONDS_BETWEEN_BEATS):
+            # A store that cannot be written to is told by the driver's own next write.
+            with contextlib.suppress(UserError):
+                self.store.beat(self.owner)
 
-    draws = drawn(data.test_x, "test")
-    held = data.rows.validation
-    held_draws = drawn(data.rows.x[held], "validation") if split.task == "regression" and len(held) else None
-    if not np.isfinite(draws).all() or (held_draws is not None and not np.isfinite(held_draws).all()):
-        return Outcome("diverged", "a drawn prediction was not finite", training=training)
-    if split.task == "classification":
-        forecast = Forecast("classification", split.test_y, draws)
-    else:
-        means, stated = data.original(draws)
-        noise = None
-        if held_draws is not None:
-            held_means, held_stated = data.original(held_draws)
-            noise = fit_noise_variance(split.train_y[held.numpy()], held_means, held_stated)
-        forecast = Forecast("regression", split.test_y, means, stated, noise, data.scale)
-    metrics = {name: value for name, value in score(forecast).items() if not math.isnan(value)}
-    return Outcome("ok", metrics=metrics, training=training, arrays=_curves(split, forecast))
+    def _work(self) -> None:
+        while True:
+            if not self.stopping():
+                self._hand_out()
+            if self.flying:
+                # Looked up before the mail: then all that these sent is in it.
+                ended = [number for number, (future, _) in self.flying.items() if future.done()]
+                self._keep(self.engine.receive(0.0 if ended else 0.5))
+                for number in ended:
+                    self._close(number)
+                self.tell(str(self.progress))
+            elif self.stopping() or not (self.waiting or self.taken):
+                return
+            elif not self.waiting:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                self._look_at_taken()
 
+    def _hand_out(self) -> None:
+        while self.waiting and len(self.flying) < self.engine.workers:
+            unit = self.waiting.popleft()
+            granted = self.store.claim([cell.key for cell in unit.cells], self.owner)
+            refused = unit.without(granted)
+            if refused.repeats:
+                self.taken.append(refused)
+            unit = unit.only(granted)
+            if not unit.repeats:
+                continue
+            self.orders += 1
+            errands = tuple(Errand(cell.key, cell.spec, self.store.search(cell.key) or "") for cell in unit.cells)
+            order = Order(self.orders, errands, self.plugins, self.device, self.limits)
+            self.unheard.update((cell.key, cell) for cell in unit.cells)
+            self.flying[self.orders] = (self.engine.submit(carry_out, order), unit)
+            self.progress.hand_out(self.orders, unit.seconds)
 
-def _told(error: Exception) -> str:
-    """Return the reason in one line, then the traceback."""
-    return "\n".join([in_one_line(error), "", traceback.format_exc()])
+    def _keep(self, letters: Iterable[Letter]) -> None:
+        """Store what arrived, all outcomes in one transaction."""
+        results = []
+        for letter in letters:
+            if letter.kind == "progress":
+                self.progress.tell(letter.order, json.loads(letter.content))
+            elif letter.kind == "search":
+                self.store.save_search(letter.key, letter.content.decode())
+            # An order that was carried out twice says the same twice.
+            elif (cell := self.unheard.pop(letter.key, None)) is not None:
+                results.append((cell, from_bytes(letter.content)))
+        if results:
+            self.store.save(results, self.suite)
+        for cell, outcome in results:
+            self.progress.datasets[cell.dataset] -= 1
+            self.summary.stored += outcome.status != "failed"
+            self.summary.diverged += outcome.status == "diverged"
+            if outcome.status == "failed":
+                self.summary.failures.append((cell, outcome.message))
+            self.watch(cell, outcome)
 
+    def _close(self, number: int) -> None:
+        """Take an order that ended off the list; see to what it left undone."""
+        future, unit = self.flying.pop(number)
+        self.progress.close(number)
+        left = unit.only(self.unheard)
+        for cell in left.cells:
+            del self.unheard[cell.key]
+        error = future.exception()
+        if not left.repeats:
+            return
+        if not isinstance(error, LostWorkerError):
+            self._give_up(left, f"the worker did not tell what became of it: {error}")
+        elif len(left.cells) > 1:  # one of them, or too much at once
+            self._again(left.parts())
+        elif str(error).startswith(OUT_OF_TIME):
+            self._give_up(left, str(error))
+        else:
+            (cell,) = left.cells
+            self.strikes[cell.key] += 1
+            if self.strikes[cell.key] >= STRIKES:
+                self._give_up(left, f"{error}; tried {STRIKES} times alone")
+            else:
+                self._again([left])
 
-def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
-    """Return what figures are drawn from; inputs only where they are one number a row and can be an axis."""
-    arrays = {"observed": np.asarray(split.test_y), "mean": forecast.mean, "variance": forecast.variance}
-    if split.test_x.ndim == 2 and split.test_x.shape[1] == 1:
-        arrays["x"] = np.asarray(split.test_x)
-    if split.test_truth is not None:
-        arrays["truth"] = np.asarray(split.test_truth)
-    return arrays
+    def _again(self, units: Iterable[Unit]) -> None:
+        for unit in units:
+            self.store.release(self.owner, [cell.key for cell in unit.cells])
+            self.waiting.append(unit)
 
+    def _give_up(self, unit: Unit, reason: str) -> None:
+        for cell in unit.cells:
+            self.unheard[cell.key] = cell
+        self._keep(Letter(0, "outcome", cell.key, to_bytes(Outcome("failed", reason))) for cell in unit.cells)
 
-def _training_record(networks: Sequence[Fitted]) -> Mapping[str, Any]:
-    finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
-    return {
-        "epochs": [n.epochs for n in networks],
-        "train_loss": finite,
-        "validation_loss": [n.validation_loss for n in networks],
-    }
+    def _look_at_taken(self) -> None:
+        """Cross off what other drivers have made; take over what they left."""
+        done = self.store.done(cell.key for unit in self.taken for cell in unit.cells)
+        for unit in self.taken:
+            for cell in unit.only(done).cells:
+                self.summary.elsewhere += 1
+                self.watch(cell, None)
+        # Handing them out claims them, or finds them still taken.
+        self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
+        self.taken.clear()

@@ -10,11 +10,12 @@ for small networks, whose cost is overhead, and *plain* (one slot, no `vmap`) fo
 """
 
 import math
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -24,8 +25,10 @@ from torch import Tensor, nn
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
-from bench.graph import STEPS_THAT_PAY_FOR_COMPILING, compiled, compiler_found, trace
+from bench.graph import compiled, compiler_found, trace
 from bench.member import (
+    ROWS_AT_ONCE,
+    SLOTS,
     Cost,
     Fitted,
     Member,
@@ -36,13 +39,14 @@ from bench.member import (
     remembers,
     start,
     validation_loss,
+    validation_tape,
 )
 from bench.optim import epoch_rates, make_optimizer
-from bench.tape import TapeLength, block_calls, generator, numbers
+from bench.tape import TapeLength, block_calls, generator, write_numbers
 
 Path = Literal["auto", "stack", "plain"]
 
-ROWS_OF_A_LARGE_NETWORK = 500  # rows at once outside training: its activations are large, too
+SECONDS_BETWEEN_WORDS = 1.0  # about how far it is
 
 # Above this a network's cost is arithmetic: an MLP needs thousands of operations a row, a ResNet8 25 million.
 FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
@@ -54,7 +58,7 @@ class Limits:
 
     path: Path = "auto"
     compiling: bool | None = None  # None: where a compiler is found and the training is long enough to pay
-    slots: int = 128  # cost per member is flat from about 100 on
+    slots: int = SLOTS
     bytes: int = 2**30
 
 
@@ -74,18 +78,43 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a stack is."""
+
+    training: int  # networks in training
+    waiting: int
+    ended: int
+    epoch: int  # of the one that has trained longest
+
+
 def fit(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[int, Fitted]]:
     """Train all members; yield each one's number and result as it ends, in the order in which they end."""
+    for item in fit_and_tell(members, limits):
+        if not isinstance(item, Progress):
+            yield item
+
+
+def fit_and_tell(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[int, Fitted] | Progress]:
+    """Train all members as `fit` does, and tell about once a second how far it is."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, member in enumerate(members):
         groups.setdefault(member.stack_key(), []).append(number)
+    ended = 0
     for group in groups.values():
+        # Slow learners train longest: they come first, so that none of them is left alone at the end.
+        group.sort(key=lambda number: members[number].training.learning_rate)
         cost = measure(members[group[0]])
         large = is_large(cost.flops_per_row, limits)
         # Steps of a stack are too small to share between threads: two took twice as long as one.
         with threads(torch.get_num_threads() if large else 1), torch.no_grad():
-            for place, fitted in _Stack([members[n] for n in group], cost, large, limits).run():
-                yield group[place], fitted
+            for item in _Stack([members[n] for n in group], cost, large, limits).run():
+                if isinstance(item, Progress):
+                    waiting = len(members) - ended - item.training
+                    yield replace(item, waiting=waiting, ended=ended)
+                else:
+                    ended += 1
+                    yield group[item[0]], item[1]
 
 
 class _Slot:
@@ -100,13 +129,13 @@ class _Slot:
         self.validation = member.rows.validation + offset
         self.best = math.inf
         self.since_best = 0
+        self.rows = len(self.train)
+        self.used = member.steps_per_epoch * member.batch_rows
+        self.whole = member.batch_rows == self.rows
 
     def order(self) -> Tensor:
-        """Return the rows of the next epoch's batches `[steps, batch rows]`."""
-        steps, size = self.member.steps_per_epoch, self.member.batch_rows
-        if size == len(self.train):
-            return self.train.reshape(1, size)
-        return self.train[torch.randperm(len(self.train), generator=self.shuffles)[: steps * size]].reshape(steps, size)
+        """Return the rows of the next epoch's batches, one batch after the other."""
+        return self.train if self.whole else self.train[torch.randperm(self.rows, generator=self.shuffles)[: self.used]]
 
 
 class _Stack:
@@ -123,15 +152,17 @@ class _Stack:
         stopping = self.model.training.patience > 0 and self.model.method.early_stopping
         self.watched = stopping and len(self.model.rows.validation) > 0
         # Alike for all members of a group: whether a training is long is part of their key.
-        long = self.model.training.epochs * self.steps >= STEPS_THAT_PAY_FOR_COMPILING
-        self.compiling = long and compiler_found() if limits.compiling is None else limits.compiling
+        self.compiling = self.model.is_long and compiler_found() if limits.compiling is None else limits.compiling
         # A stack of one would go through other kernels than a larger one and differ in the last bit.
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
         self.slots: list[_Slot | None] = [None] * (1 if large else max(2, min(fits, len(members))))
+        self.told = time.monotonic()
         self.calls: dict[str, Callable[..., Any]] = {}
         self.checked: set[str] = set()
+        self.validation_tapes: dict[int, TapeLength] = {}
+        self.drawn: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
 
-    def run(self) -> Iterator[tuple[int, Fitted]]:
+    def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train everybody."""
         first = start(self.members[0])
         self.module = first.module
@@ -145,6 +176,10 @@ class _Stack:
             losses = self._train_epoch()
             yield from self._close_epoch(losses)
             self._compact()
+            if time.monotonic() - self.told >= SECONDS_BETWEEN_WORDS:
+                self.told = time.monotonic()
+                busy = [slot.epoch for slot in self.slots if slot is not None]
+                yield Progress(len(busy), len(self.waiting), 0, max(busy, default=0))
 
     def _admit(self) -> None:
         free = [place for place, slot in enumerate(self.slots) if slot is None]
@@ -165,13 +200,15 @@ class _Stack:
                 self.slots[place] = _Slot(number, member, offset, first.module)
 
     def _train_epoch(self) -> list[float]:
-        chosen = self._per_slot(lambda slot: slot.order(), (self.steps, self.model.batch_rows), torch.long)
+        order = self._per_slot(lambda slot: slot.order(), self.steps * self.model.batch_rows)
+        # Steps in front: then the rows of a step lie together.
+        chosen = order.unflatten(1, (self.steps, self.model.batch_rows)).transpose(0, 1).contiguous()
         clocks = self._clocks()
         total = torch.zeros(len(self.slots), device=self.device)
         ahead = block_calls(self.cost.step, self.steps)
         for begin in range(0, self.steps, ahead):
             calls = min(ahead, self.steps - begin)
-            normals, uniforms = self._numbers(calls, self.cost.step)
+            normals, uniforms = self._numbers(calls, self.cost.step, ahead)
             for i in range(calls):
                 columns = self.columns
                 params, buffers, state, loss = self._call(
@@ -210,9 +247,10 @@ class _Stack:
                 slot.best, slot.since_best = validation, 0
                 better.append(place)
         if better:
+            places = torch.tensor(better, device=self.device)
             for part, tensors in self.best.items():
                 for name, tensor in tensors.items():
-                    tensor[better] = self.columns[part][name][better]
+                    tensor.index_copy_(0, places, self.columns[part][name].index_select(0, places))
         for place, (slot, validation) in enumerate(zip(self.slots, watched, strict=True)):
             if slot is None:
                 continue
@@ -240,15 +278,17 @@ class _Stack:
         )
 
     def _validation_losses(self) -> list[float | None]:
-        rows = (len(self.model.rows.validation),)
-        chosen = self._per_slot(lambda slot: slot.validation, rows, torch.long)
-        sizes = torch.tensor([float(len(s.train)) if s else 1.0 for s in self.slots], device=self.device)
+        chosen = self._per_slot(lambda slot: slot.validation, len(self.model.rows.validation))
+        sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
         columns = self.columns
         total = torch.zeros(len(self.slots), device=self.device)
-        for part in chosen.split(ROWS_OF_A_LARGE_NETWORK if self.large else chosen.shape[1], dim=1):
+        for part in chosen.split(ROWS_AT_ONCE if self.large else chosen.shape[1], dim=1):
+            if part.shape[1] not in self.validation_tapes:
+                self.validation_tapes[part.shape[1]] = validation_tape(self.model, part.shape[1])
+            normals, uniforms = self._numbers(1, self.validation_tapes[part.shape[1]])
             mean = self._call(
                 "validate", validation_loss, columns["params"], columns["buffers"], columns["memory"],
-                columns["values"], part, sizes,
+                columns["values"], part, sizes, normals[0], uniforms[0],
             )  # fmt: skip
             total += mean * (part.shape[1] / chosen.shape[1])
         losses: list[float | None] = total.tolist()
@@ -287,19 +327,24 @@ class _Stack:
                     self.compiling = False
         return self.calls[name](self.table, *columns)
 
-    def _per_slot(self, of: Callable[[_Slot], Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Gather one tensor from each slot; the slots come last but for the row axis, so that steps are contiguous."""
-        blank = torch.zeros(shape, dtype=dtype)
-        return torch.stack([blank if slot is None else of(slot) for slot in self.slots], dim=-2).to(self.device)
+    def _per_slot(self, of: Callable[[_Slot], Tensor], count: int) -> Tensor:
+        """Gather so many row numbers from each slot."""
+        blank = torch.zeros(count, dtype=torch.long)
+        return torch.stack([blank if slot is None else of(slot) for slot in self.slots]).to(self.device)
 
-    def _numbers(self, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:
-        normals = torch.zeros(calls, len(self.slots), length.normals)
-        uniforms = torch.zeros(calls, len(self.slots), length.uniforms)
+    def _numbers(self, calls: int, length: TapeLength, room: int = 1) -> tuple[Tensor, Tensor]:
+        """Return the next numbers of every slot, `[calls, slots, n]`; there is room for so many calls."""
+        # The same memory every time: megabytes that are new each time cost more than the numbers themselves.
+        place_of = (len(self.slots), room, length)
+        if place_of not in self.drawn:
+            shapes = ((len(self.slots), room, n) for n in (length.normals, length.uniforms))
+            self.drawn[place_of] = tuple(torch.zeros(shape) for shape in shapes)
+        normals, uniforms = self.drawn[place_of]
         if length.total:
             for place, slot in enumerate(self.slots):
                 if slot is not None:
-                    normals[:, place], uniforms[:, place] = numbers(slot.noise, calls, length)
-        return normals.to(self.device), uniforms.to(self.device)
+                    write_numbers(slot.noise, normals[place, :calls], uniforms[place, :calls])
+        return normals.transpose(0, 1).to(self.device), uniforms.transpose(0, 1).to(self.device)
 
     def _clocks(self) -> Tensor:
         """Return what `Step` holds and the number of training rows, for each step and slot: `[steps, slots, 6]`."""
@@ -314,7 +359,7 @@ class _Stack:
             clocks[:, place, 0] = training.learning_rate * factors[:, 0]
             clocks[:, place, 1] = training.weight_decay
             clocks[:, place, 2:5] = factors[:, 1:]
-            clocks[:, place, 5] = len(slot.train)
+            clocks[:, place, 5] = slot.rows
         return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
 
     def _kept(self) -> dict[str, Any]:

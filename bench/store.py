@@ -1,264 +1,297 @@
 """The store: one row a cell and one row a metric value, written the moment a cell ends.
 
-SQLite in WAL mode by default. Predictions lie beside it as files that are written under another name, synced and
-renamed. Nothing stored is code: JSON, numbers and plain arrays.
+SQLite in WAL mode by default, PostgreSQL by URL for a team. Predictions lie beside it as files named by their content.
+Nothing stored is code: JSON, numbers and plain arrays.
 """
 
-import contextlib
 import json
-import os
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-from sqlalchemy import (
-    Column,
-    Engine,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    delete,
-    event,
-    insert,
-    inspect,
-    select,
-)
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, select
 
-from bench.api import Array
+from bench import claims as driving
+from bench.artifacts import ArrayFiles
+from bench.cell import Cell, Outcome
+from bench.claims import Owner, living_owner
+from bench.database import DEFAULT_URL, Database, address, chunks, insert, told
 from bench.errors import UserError
-from bench.plan import Cell
+from bench.schema import (
+    LONGEST_NAME,
+    SCHEMA,
+    cells,
+    claims,
+    content_hash,
+    environments,
+    metrics,
+    prepare,
+    remarks,
+    searches,
+    split_code,
+    suites,
+    wanted,
+)
 
-SCHEMA = 1
-DEFAULT_URL = "sqlite:///runs/uqbench.db"
+__all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "living_owner"]
 
-_meta = MetaData()
-_schema = Table("schema", _meta, Column("version", Integer, primary_key=True))
-_suites = Table(
-    "suites", _meta,
-    Column("name", String(200), primary_key=True), Column("title", Text), Column("baseline", Text),
-    Column("metrics", Text),
-)  # fmt: skip
-_wanted = Table(
-    "wanted", _meta,
-    Column("suite", String(200), primary_key=True), Column("dataset", String(200), primary_key=True),
-    Column("split", Integer, primary_key=True), Column("method", String(200), primary_key=True),
-    Column("seed", Integer, primary_key=True), Column("key", String(64), index=True),
-)  # fmt: skip
-_remarks = Table(
-    "remarks", _meta,
-    Column("suite", String(200), primary_key=True), Column("dataset", String(200), primary_key=True),
-    Column("method", String(200), primary_key=True), Column("number", Integer, primary_key=True), Column("text", Text),
-)  # fmt: skip
-_cells = Table(
-    "cells", _meta,
-    Column("key", String(64), primary_key=True), Column("spec", Text), Column("status", String(20)),
-    Column("message", Text), Column("training", Text), Column("environment", Text), Column("finished", Float),
-)  # fmt: skip
-_metrics = Table(
-    "metrics", _meta,
-    Column("key", String(64), primary_key=True), Column("metric", String(100), primary_key=True),
-    Column("value", Float(53)),
-)  # fmt: skip
-
-Status = Literal["ok", "diverged", "failed"]
+PLACE = ("dataset", "split", "method", "seed", "key")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a cell."""
+class SuiteRecord:
+    """What the store knows of a suite."""
 
-    status: Status
-    message: str = ""
-    metrics: Mapping[str, float] | None = None
-    training: Mapping[str, Any] | None = None
-    arrays: Mapping[str, Array] | None = None
+    name: str
+    title: str
+    baseline: str | None
+    metrics: Sequence[str]
+    content: str  # the suite as JSON: what was asked for
 
 
 class Store:
-    """Results on disk."""
+    """Results on disk. A store that is not writable is never changed, also where it could be."""
 
-    def __init__(self, url: str = DEFAULT_URL, *, create: bool = True) -> None:
-        try:
-            parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
-        except (ArgumentError, ValueError):
-            raise UserError(f"--store {url}: not a store; expected a path or a URL such as {DEFAULT_URL}") from None
-        if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
-            raise UserError(f"--store {url}: expected an SQLite file, such as {DEFAULT_URL}")
-        self.url = url if "://" in url else f"sqlite:///{url}"
-        self.path = Path(str(parsed.database))
-        if self.path.is_dir():
-            raise UserError(f"--store {url}: this is a folder; name a file in it")
-        if not create and not self.path.is_file():
-            raise UserError(f"--store {url}: no such store; make one with 'uqbench run SUITE --store {url}'")
-        self.arrays = self.path.with_suffix(".arrays")
-        with _told(self.url):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._engine = _connected(parsed)
-            self._prepare()
-
-    def _prepare(self) -> None:
-        with self._engine.begin() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # two runs may open a new store at the same moment
-            known = inspect(connection).get_table_names()
-            if known and "schema" not in known:
-                raise UserError(f"--store {self.url}: this database is not a uqbench store")
-            _meta.create_all(connection)
-            version = connection.execute(select(_schema.c.version)).scalar()
-            if version is None:
-                connection.execute(insert(_schema).values(version=SCHEMA))
-            elif version > SCHEMA:
+    def __init__(self, url: str = DEFAULT_URL, *, create: bool = True, writable: bool = True) -> None:
+        place = address(url)
+        self.url = place.url
+        self.shown = place.shown  # the address without its password
+        self.path: Path | None = place.path
+        self.arrays = ArrayFiles(place.arrays)
+        if place.path and not place.path.is_file():
+            if not (create and writable):
                 raise UserError(
-                    f"--store {self.url}: written by a newer uqbench (schema {version}, this one knows {SCHEMA})"
+                    f"--store {url}: no such store; make one with 'uqbench run SUITE --store {url}'"
+                )  # fmt: skip
+            with told(place.shown):
+                place.path.parent.mkdir(parents=True, exist_ok=True)
+        self.database = Database(place, writable=writable)
+        try:
+            prepare(self.database, self.arrays, create=create and writable)
+        except BaseException:
+            self.database.close()
+            raise
+
+    def want(self, suite: SuiteRecord, cells: Iterable[Cell]) -> None:
+        """Note which cells a suite consists of, so that reports find them."""
+        record = {
+            "name": suite.name, "title": suite.title, "baseline": suite.baseline,
+            "metrics": json.dumps(list(suite.metrics)), "content": suite.content, "hash": content_hash(suite.content),
+        }  # fmt: skip
+        rows = [{name: getattr(cell, name) for name in PLACE} | {"suite": suite.name} for cell in cells]
+        for name in {suite.name, *(row[part] for row in rows for part in ("dataset", "method"))}:
+            if len(name) > LONGEST_NAME:
+                raise UserError(
+                    f"the name {name[:40]}... has {len(name)} characters; at most {LONGEST_NAME} are stored"
                 )
 
-    def want(self, suite: str, title: str, baseline: str | None, metrics: Iterable[str], cells: Iterable[Cell]) -> None:
-        """Note which cells a suite consists of, so that reports find them."""
-        with _told(self.url), self._engine.begin() as connection:
-            connection.execute(delete(_suites).where(_suites.c.name == suite))
-            row = {"name": suite, "title": title, "baseline": baseline, "metrics": json.dumps(list(metrics))}
-            connection.execute(insert(_suites), [row])
-            places = ("dataset", "split", "method", "seed", "key")
-            rows = [{name: getattr(cell, name) for name in places} | {"suite": suite} for cell in cells]
-            for dataset, method in {(cell["dataset"], cell["method"]) for cell in rows}:
-                before = (_wanted.c.suite == suite, _wanted.c.dataset == dataset, _wanted.c.method == method)
-                connection.execute(delete(_wanted).where(*before))
+        def work(connection: Connection) -> None:
+            row = insert(connection, suites).values(record)
+            connection.execute(row.on_conflict_do_update(index_elements=["name"], set_=record))
+            for dataset, method in {(row["dataset"], row["method"]) for row in rows}:
+                before = (wanted.c.suite == suite.name, wanted.c.dataset == dataset, wanted.c.method == method)
+                connection.execute(delete(wanted).where(*before))
             if rows:
-                connection.execute(insert(_wanted), rows)
+                connection.execute(insert(connection, wanted), rows)
+
+        self.database.write(work, lock=suites)
 
     def forget(self, suite: str) -> None:
         """Forget which cells a suite consisted of, and what was remarked; the results themselves stay."""
-        with _told(self.url), self._engine.begin() as connection:
-            for table in (_wanted, _remarks):
+
+        def work(connection: Connection) -> None:
+            for table in (wanted, remarks):
                 connection.execute(delete(table).where(table.c.suite == suite))
+
+        self.database.write(work, lock=suites)
 
     def remark(self, suite: str, dataset: str, method: str, texts: Sequence[str]) -> None:
         """Keep what readers of the results should know about a dataset (method: '') or a method on it."""
         place = {"suite": suite, "dataset": dataset, "method": method}
-        with _told(self.url), self._engine.begin() as connection:
-            connection.execute(delete(_remarks).where(*(_remarks.c[name] == value for name, value in place.items())))
-            if texts:
-                connection.execute(insert(_remarks), [{**place, "number": n, "text": t} for n, t in enumerate(texts)])
+        rows = [{**place, "number": number, "text": plain(text)} for number, text in enumerate(texts)]
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(remarks).where(*(remarks.c[name] == value for name, value in place.items())))
+            if rows:
+                connection.execute(insert(connection, remarks), rows)
+
+        self.database.write(work, lock=suites)
 
     def remarks(self, suite: str) -> list[dict[str, Any]]:
         """Return one row a remark: dataset, method, text."""
-        columns = (_remarks.c.dataset, _remarks.c.method, _remarks.c.text)
-        order = (_remarks.c.dataset, _remarks.c.method, _remarks.c.number)
-        return self._rows(select(*columns).where(_remarks.c.suite == suite).order_by(*order))
+        columns = (remarks.c.dataset, remarks.c.method, remarks.c.text)
+        order = (remarks.c.dataset, remarks.c.method, remarks.c.number)
+        return self.database.rows(select(*columns).where(remarks.c.suite == suite).order_by(*order))
 
     def done(self, keys: Iterable[str]) -> set[str]:
         """Return those of the keys that have a result. Failed cells have none: they run again."""
-        wanted = set(keys)
-        with _told(self.url), self._engine.connect() as connection:
-            stored = connection.execute(select(_cells.c.key).where(_cells.c.status != "failed")).scalars()
-            return wanted.intersection(stored)
+        found: set[str] = set()
+        with self.database.reading() as connection:
+            for part in chunks(sorted(set(keys))):
+                known = select(cells.c.key).where(cells.c.key.in_(part), cells.c.status != "failed")
+                found.update(connection.execute(known).scalars())
+        return found
 
-    def save(self, cell: Cell, outcome: Outcome, environment: Mapping[str, Any]) -> None:
-        """Store the result of one cell: all of it or nothing."""
-        if outcome.arrays:
-            self._save_arrays(cell.key, outcome.arrays)
-        row = {
-            "key": cell.key,
-            "spec": cell.spec,
-            "status": outcome.status,
-            "message": outcome.message,
-            "training": json.dumps(outcome.training or {}, sort_keys=True),
-            "environment": json.dumps(environment, sort_keys=True),
-            "finished": time.time(),
-        }
-        # SQLite has no NaN (it becomes NULL); a metric without a value is left out by the scoring.
-        values = [{"key": cell.key, "metric": name, "value": value} for name, value in (outcome.metrics or {}).items()]
-        with _told(self.url), self._engine.begin() as connection:
-            connection.execute(delete(_cells).where(_cells.c.key == cell.key))
-            connection.execute(delete(_metrics).where(_metrics.c.key == cell.key))
-            connection.execute(insert(_cells), [row])
-            if values:
-                connection.execute(insert(_metrics), values)
+    def save(self, results: Iterable[tuple[Cell, Outcome]], suite: str = "") -> None:
+        """Store results, all of them or none; `suite` is the name of the one that asked for them.
+
+        The first result of a cell stays: two drivers may both have made it. Only a failure gives way.
+        """
+        batch = _one_each(results)
+        values = [
+            {"key": cell.key, "metric": name, "value": float(value)}
+            for cell, outcome in batch
+            for name, value in outcome.metrics.items()
+        ]
+        surroundings = {_environment(outcome) for _, outcome in batch}
+        rows = [_row(cell, outcome) for cell, outcome in batch]
+        with told(self.shown):
+            for row, (_, outcome) in zip(rows, batch, strict=True):
+                row["arrays"] = self.arrays.save(outcome.arrays) if outcome.arrays else None
+            self.arrays.sync()
+
+        def work(connection: Connection) -> None:
+            hashed = connection.execute(select(suites.c.hash).where(suites.c.name == suite)).scalar()
+            put(connection, [{**row, "suite_hash": hashed or ""} for row in rows], values, surroundings)
+            for part in chunks([row["key"] for row in rows]):
+                connection.execute(delete(claims).where(claims.c.key.in_(part)))
+
+        if rows:
+            self.database.write(work)
+
+    def claim(self, keys: Sequence[str], owner: Owner) -> set[str]:
+        """Make those of the keys ours that have no result and no other living driver; return all that are ours."""
+        return self.database.write(
+            lambda connection: driving.claim(self.database, connection, keys, owner), lock=claims
+        )  # fmt: skip
+
+    def beat(self, owner: Owner) -> None:
+        """Show that a driver is alive."""
+        self.database.write(lambda connection: driving.beat(self.database, connection, owner))
+
+    def release(self, owner: Owner, keys: Iterable[str] | None = None) -> None:
+        """Give claims back; without keys all of them, when the driver ends."""
+        given = None if keys is None else set(keys)
+        self.database.write(lambda connection: driving.release(connection, owner, given))
+
+    def drivers(self) -> list[dict[str, Any]]:
+        """Return one row a driver that is alive: name, since, beat, age."""
+        with self.database.reading() as connection:
+            return driving.living(self.database, connection)
+
+    def failed(self, suite: str | None = None) -> list[Cell]:
+        """Return the wanted cells that failed, of a suite or of all."""
+        columns = [*(wanted.c[name] for name in PLACE), cells.c.spec]
+        query = select(*columns).join(cells, cells.c.key == wanted.c.key).where(cells.c.status == "failed")
+        if suite is not None:
+            query = query.where(wanted.c.suite == suite)
+        found = self.database.rows(query.order_by(wanted.c.dataset, wanted.c.method, wanted.c.seed, wanted.c.suite))
+        return list({row["key"]: Cell(**row) for row in reversed(found)}.values())[::-1]
 
     def suites(self) -> dict[str, dict[str, Any]]:
-        """Return the suites in the store by name: title, baseline, metrics."""
-        with _told(self.url), self._engine.connect() as connection:
-            rows = connection.execute(select(_suites).order_by(_suites.c.name)).mappings()
-            return {
-                row["name"]: {**row, "metrics": json.loads(row["metrics"])} for row in rows
-            }  # fmt: skip
+        """Return the suites in the store by name: title, baseline, metrics, content, hash."""
+        with self.database.reading() as connection:
+            rows = connection.execute(select(suites).order_by(suites.c.name)).mappings().all()
+            return {row["name"]: {**row, "metrics": json.loads(row["metrics"])} for row in rows}
 
     def values(self, suite: str) -> list[dict[str, Any]]:
         """Return one row a metric value of a suite."""
-        columns = [*(c for c in _wanted.c), _metrics.c.metric, _metrics.c.value]
-        query = select(*columns).join(_metrics, _metrics.c.key == _wanted.c.key).where(_wanted.c.suite == suite)
-        order = (_wanted.c.dataset, _wanted.c.method, _wanted.c.seed, _metrics.c.metric)
-        return self._rows(query.order_by(*order))
+        columns = [*wanted.c, metrics.c.metric, metrics.c.value]
+        query = select(*columns).join(metrics, metrics.c.key == wanted.c.key).where(wanted.c.suite == suite)
+        order = (wanted.c.dataset, wanted.c.method, wanted.c.seed, metrics.c.metric)
+        return self.database.rows(query.order_by(*order))
 
     def cells(self, suite: str) -> list[dict[str, Any]]:
-        """Return one row a cell of a suite, with its status (None: not run yet), message, training and environment."""
-        columns = [
-            *(c for c in _wanted.c), _cells.c.spec, _cells.c.status, _cells.c.message, _cells.c.training,
-            _cells.c.environment,
-        ]  # fmt: skip
-        query = select(*columns).join(_cells, _cells.c.key == _wanted.c.key, isouter=True)
-        order = (_wanted.c.dataset, _wanted.c.method, _wanted.c.seed)
-        return self._rows(query.where(_wanted.c.suite == suite).order_by(*order))
+        """Return one row a cell of a suite: status (None: not run yet), message, training, timing, environment."""
+        about = [column for column in cells.c if column.name not in ("key", "environment")]
+        columns = [*wanted.c, *about, environments.c.content.label("environment")]
+        query = select(*columns).join(cells, cells.c.key == wanted.c.key, isouter=True)
+        query = query.join(environments, environments.c.hash == cells.c.environment, isouter=True)
+        order = (wanted.c.dataset, wanted.c.method, wanted.c.seed)
+        return self.database.rows(query.where(wanted.c.suite == suite).order_by(*order))
 
-    def load_arrays(self, key: str) -> dict[str, Array] | None:
+    def load_arrays(self, key: str) -> dict[str, NDArray[Any]] | None:
         """Return the arrays of a cell, or None where there are none."""
-        path = self.arrays / f"{key}.npz"
-        if not path.is_file():
-            return None
-        with np.load(path, allow_pickle=False) as content:
-            return {name: content[name] for name in content.files}
+        with self.database.reading() as connection:
+            name = connection.execute(select(cells.c.arrays).where(cells.c.key == key)).scalar()
+        with told(self.shown):
+            return self.arrays.load(str(name)) if name else None
+
+    def search(self, key: str) -> str | None:
+        """Return a search for hyper-parameters that was kept, as JSON."""
+        with self.database.reading() as connection:
+            return connection.execute(select(searches.c.content).where(searches.c.key == key)).scalar()
+
+    def save_search(self, key: str, content: str) -> None:
+        """Keep a search for hyper-parameters; the first one of a key stays."""
+        row = {"key": key, "content": content}
+        self.database.write(
+            lambda connection: connection.execute(insert(connection, searches).values(row).on_conflict_do_nothing())
+        )
 
     def close(self) -> None:
         """Release the database."""
-        self._engine.dispose()
-
-    def _rows(self, query: Any) -> list[dict[str, Any]]:
-        with _told(self.url), self._engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
-
-    def _save_arrays(self, key: str, arrays: Mapping[str, Array]) -> None:
-        with _told(self.url):
-            self.arrays.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.arrays, suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    np.savez_compressed(file, allow_pickle=False, **arrays)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(temporary).replace(self.arrays / f"{key}.npz")
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+        self.database.close()
 
 
-def _connected(url: URL) -> Engine:
-    engine = create_engine(url)
+def put(
+    connection: Connection, rows: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]],
+    surroundings: Iterable[str],
+) -> set[str]:  # fmt: skip
+    """Write rows of cells with their metric values where there is no result yet; return the keys that were written."""
+    contents = [{"hash": content_hash(content), "content": content} for content in sorted(surroundings)]
+    for part in chunks(contents):
+        connection.execute(insert(connection, environments).on_conflict_do_nothing(), part)
+    written: set[str] = set()
+    # Sorted, so that two transactions with the same cells wait for each other instead of locking each other out.
+    for part in chunks(sorted(rows, key=lambda row: str(row["key"]))):
+        new = insert(connection, cells)
+        replaced = {column.name: new.excluded[column.name] for column in cells.c if column.name != "key"}
+        new = new.on_conflict_do_update(index_elements=["key"], set_=replaced, where=cells.c.status == "failed")
+        written.update(connection.execute(new.values(part).returning(cells.c.key)).scalars())
+    for keys in chunks(sorted(written)):
+        connection.execute(delete(metrics).where(metrics.c.key.in_(keys)))
+    fresh = [value for value in values if value["key"] in written]
+    for part in chunks(fresh, 5000):
+        connection.execute(insert(connection, metrics), part)
+    return written
 
-    @event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, record: Any) -> None:
-        # WAL: readers never wait for the writer. FULL: what was acknowledged survives a power cut.
-        for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {pragma}")
 
-    return engine
+def plain(text: str) -> str:
+    """Return text that both databases can hold: no NUL, no halves of characters."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
 
 
-@contextlib.contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Turn what the disk or the database says into one line for the user."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).partition("\n")[0]
-        raise UserError(f"--store {url}: {reason}") from error
-    except OSError as error:
-        raise UserError(f"--store {url}: {error.strerror or error}") from error
+def _one_each(results: Iterable[tuple[Cell, Outcome]]) -> list[tuple[Cell, Outcome]]:
+    """Return one result for each key: the first that did not fail."""
+    best: dict[str, tuple[Cell, Outcome]] = {}
+    for cell, outcome in results:
+        if cell.key not in best or (best[cell.key][1].status == "failed" and outcome.status != "failed"):
+            best[cell.key] = cell, outcome
+    return list(best.values())
+
+
+def _environment(outcome: Outcome) -> str:
+    return plain(json.dumps(outcome.environment, sort_keys=True))
+
+
+def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
+    environment = _environment(outcome)
+    code, dirty = split_code(environment)
+    return {
+        "key": cell.key,
+        "spec": cell.spec,
+        "status": outcome.status,
+        "message": plain(outcome.message),
+        "training": json.dumps(outcome.training, sort_keys=True),
+        "seconds": outcome.timing.get("seconds"),
+        "cpu_seconds": outcome.timing.get("cpu_seconds"),
+        "environment": content_hash(environment),
+        "code": code,
+        "dirty": dirty,
+        "started": outcome.timing.get("started"),
+        "finished": outcome.timing.get("finished", time.time()),
+    }

@@ -224,6 +224,8 @@ def _set(raw: dict[str, Any], change: str) -> None:
         if isinstance(listed, dict) and path[1] not in listed:
             raise unknown_name(path[0][:-1], path[1], listed, f"--set {change}")
     _put(raw, path, copy.deepcopy(value), change)
+    if path[0] == "training" and isinstance(raw.get("grid"), dict):
+        raw["grid"].pop(path[-1], None)  # what is given a value is not searched
     if path[0] in PROTOCOL_KEYS:
         listed = raw.get("datasets")
         # What is said on the command line holds for every dataset.

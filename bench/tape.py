@@ -119,9 +119,17 @@ def no_other_randomness(what: str) -> Iterator[None]:
 
 def numbers(source: torch.Generator, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:
     """Draw the numbers of several calls at once: normals `[calls, n]` and uniforms `[calls, u]`."""
-    normals = torch.randn(calls, length.normals, generator=source) if length.normals else torch.empty(calls, 0)
-    uniforms = torch.rand(calls, length.uniforms, generator=source) if length.uniforms else torch.empty(calls, 0)
+    normals, uniforms = torch.empty(calls, length.normals), torch.empty(calls, length.uniforms)
+    write_numbers(source, normals, uniforms)
     return normals, uniforms
+
+
+def write_numbers(source: torch.Generator, normals: Tensor, uniforms: Tensor) -> None:
+    """Fill two contiguous tensors with the next numbers of a stream."""
+    if normals.numel():
+        torch.randn(normals.shape, generator=source, out=normals)
+    if uniforms.numel():
+        torch.rand(uniforms.shape, generator=source, out=uniforms)
 
 
 def block_calls(length: TapeLength, at_most: int) -> int:

@@ -6,8 +6,9 @@ Every split is a fresh sample. The paper measures coverage on the points it trai
 `test = "fresh"` measures on a second sample of the same size.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +31,9 @@ class Toy(Dataset):
     source = "generated"
     licence = "none needed"
     notes = ("with test = 'same' the test points are the training points, as in the paper",)
+    expected_failures: ClassVar[Mapping[str, str]] = {
+        "disjoint": "the paper measures coverage on the points it trained on; test = 'fresh' does not",
+    }
 
     def __post_init__(self) -> None:
         if self.rows < 2:

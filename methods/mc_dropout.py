@@ -7,7 +7,9 @@ mask, as in ordinary dropout. A draw is one function: one mask, shared by all ro
 a draw its own mask instead, as a plain forward pass in training mode does).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -21,6 +23,11 @@ class MCDropout(Method):
 
     rate: float = 0.1
     per_row: bool = False
+
+    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}
+    expected_failures: ClassVar[Mapping[str, str]] = {
+        "variance-shrinks": "the noise sits on hidden activations, and its rate is an option, not a posterior",
+    }
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate < 1:

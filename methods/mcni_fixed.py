@@ -3,28 +3,33 @@
     w~ = w + alpha * eps,   eps ~ N(0, sigma_l^2),   sigma_l = std of layer l's weights
 
 in training and in every draw, on weights only (no biases, no normalisation). Yuan, Li and Kuruoglu, "Uncertainty
-Quantification With Noise Injection in Neural Networks: A Bayesian Perspective", section III.
+Quantification With Noise Injection in Neural Networks: A Bayesian Perspective", 2025, arXiv:2501.12314, section III.
+
+Beyond the paper: another `law` of the noise (laplace, uniform, student-t with `degrees` of freedom, all of the same
+variance), noise in proportion to each weight (`multiplicative`), noise only in training or only in draws (`noise_in`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.methods._weight_noise import with_noise
-from bench.tape import Tape
+from bench.api import Net
+from bench.methods._weight_noise import NoisyWeights
 
 
 @dataclass(frozen=True)
-class MCNIFixed(Method):
+class MCNIFixed(NoisyWeights):
     """Weight noise of one constant level `alpha`."""
 
     alpha: float = 0.05
 
-    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
-        """Return the data loss of one noisy network."""
-        return batch.loss(with_noise(net, tape, lambda name: self.alpha)(batch.x))
+    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
+    expected_failures: ClassVar[Mapping[str, str]] = {
+        "variance-shrinks": "alpha is an option: the noise does not know how many rows there were",
+    }
 
-    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
-        """Return the function of one noisy network."""
-        return with_noise(net, tape, lambda name: self.alpha)(x)
+    def level(self, net: Net, name: str) -> Tensor | float:
+        """Return alpha."""
+        return self.alpha

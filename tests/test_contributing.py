@@ -17,7 +17,8 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    return [line for block in blocks("console") for line in block.splitlines() if line.startswith("uqbench ")]
+    lines = [line.partition("#")[0] for block in blocks("console") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("uqbench ")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,13 @@ def call(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_document_shows_one_plug_in_of_each_kind() -> None:
     kinds = [re.findall(r"class \w+\((Method|Dataset|Report)\)", code) for code in blocks("python")]
     assert kinds == [["Method"], ["Dataset"], ["Report"]]
-    assert len(commands()) == 3
+    assert [command.split()[1] for command in commands()] == [
+        "new",
+        "verify",
+        *["verify", "run"] * 2,
+        "verify",
+        "report",
+    ]
 
 
 def test_every_example_runs_as_written(folder: Path) -> None:

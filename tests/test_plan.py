@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from bench.api import Split
+from bench.cell import Cell
 from bench.errors import UserError
-from bench.plan import Cell, Refused, Task, checked, fingerprint, plan
+from bench.plan import Refused, Task, checked, fingerprint, plan
 from bench.registry import Registry
 from bench.suite import load_suite
 

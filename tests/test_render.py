@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.cell import Cell, Outcome
 from bench.errors import UserError
-from bench.plan import Cell
 from bench.registry import Registry
 from bench.render import write_report
-from bench.store import Outcome, Store
+from bench.store import Store, SuiteRecord
 
 WritePlugin = Callable[[str, str], Path]
 EVIL = "<script>alert('x')</script>"
@@ -48,9 +48,10 @@ def fill(store: Store, suite: str = "tiny", method: str = "mc-dropout", title: s
     x = np.linspace(-1, 1, 5)[:, None]
     arrays = {"observed": x[:, 0], "mean": x[:, 0], "variance": np.ones(5), "x": x, "truth": x[:, 0]}
     cells = [Cell(f"{suite}{seed}", "toy", seed, method, seed, "{}") for seed in range(2)]
-    store.want(suite, title, None, [], cells)
-    for cell in cells:
-        store.save(cell, Outcome("ok", metrics={"rmse": 0.5, "nll": 1.0}, arrays=arrays), {"python": "3.11"})
+    store.want(SuiteRecord(suite, title, None, [], "{}"), cells)
+    facts = {"python": "3.11"}
+    made = Outcome("ok", metrics={"rmse": 0.5, "nll": 1.0}, arrays=arrays, environment=facts)
+    store.save((cell, made) for cell in cells)
 
 
 def test_the_page_holds_everything_it_shows(store: Store, tmp_path: Path) -> None:
@@ -83,8 +84,8 @@ def test_markdown_links_to_figures_that_exist(store: Store, tmp_path: Path) -> N
 def test_names_and_messages_are_text_never_markup(store: Store, tmp_path: Path) -> None:
     fill(store, method=f"{EVIL} $\\broken{{", title=EVIL)
     failed = Cell("f", "toy", 7, f"a|b {EVIL}", 7, "{}")
-    store.want("tiny", EVIL, EVIL, [], [failed])
-    store.save(failed, Outcome("failed", f"{EVIL}\n[link](http://evil) `x`"), {"cpu": EVIL})
+    store.want(SuiteRecord("tiny", EVIL, EVIL, [], "{}"), [failed])
+    store.save([(failed, Outcome("failed", f"{EVIL}\n[link](http://evil) `x`", environment={"cpu": EVIL}))])
     write_report(store, Registry(), tmp_path)
     html = (tmp_path / "index.html").read_text("utf-8")
     page = Page(html)
@@ -129,7 +130,7 @@ def test_only_the_suites_that_were_asked_for(store: Store, tmp_path: Path) -> No
 
 
 def test_a_suite_of_which_nothing_ran(store: Store, tmp_path: Path) -> None:
-    store.want("tiny", "Tiny", "m", ["rmse"], [Cell("k", "toy", 0, "m", 0, "{}")])
+    store.want(SuiteRecord("tiny", "Tiny", "m", ["rmse"], "{}"), [Cell("k", "toy", 0, "m", 0, "{}")])
     write_report(store, Registry(), tmp_path)
     assert "1 not run" in (tmp_path / "report.md").read_text("utf-8")
 

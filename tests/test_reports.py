@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,11 @@ import pandas as pd
 import pytest
 
 from bench.api import Figure, Report, Section, Table, Text
+from bench.cell import Cell, Outcome
 from bench.metrics import catalogue
-from bench.plan import Cell
 from bench.registry import Registry
 from bench.results import StoredResults
-from bench.store import Outcome, Store
+from bench.store import Store, SuiteRecord
 
 METHODS = ("alpha", "beta", "gamma")
 
@@ -33,13 +34,10 @@ def stored(
     lost: tuple[tuple[str, int], ...] = (),
 ) -> StoredResults:
     cells = {p: Cell(f"{p[0]}{p[1]}", "toy", p[1], p[0], p[1], "{}") for p in (*numbers, *lost)}
-    store.want("tiny", "Tiny", None, shown, cells.values())
-    for place, metrics in numbers.items():
-        store.save(
-            cells[place], Outcome("ok", metrics=metrics), {"python": "3.11", "packages": {"torch": "2", "x": None}}
-        )
-    for place in lost:
-        store.save(cells[place], Outcome("diverged", "not finite"), {"python": "3.12"})
+    store.want(SuiteRecord("tiny", "Tiny", None, shown, "{}"), cells.values())
+    facts = {"python": "3.11", "packages": {"torch": "2", "x": None}}
+    store.save((cells[place], Outcome("ok", metrics=metrics, environment=facts)) for place, metrics in numbers.items())
+    store.save((cells[place], Outcome("diverged", "not finite", environment={"python": "3.12"})) for place in lost)
     return StoredResults(store, "tiny")
 
 
@@ -80,12 +78,12 @@ def test_the_best_mean_is_bold_in_the_metrics_own_direction(results: StoredResul
     assert [str(c).split()[1] for c in table.data.columns[1:]] == ["↓", "↑", "→", "↓"]
 
 
-def test_ties_share_the_bold_and_one_method_has_none(store: Store) -> None:
+def test_ties_share_the_bold_and_one_method_has_none(store: Store, tmp_path: Path) -> None:
     tied = stored(store, {("alpha", 0): {"rmse": 1.0}, ("beta", 0): {"rmse": 1.0}, ("gamma", 0): {"rmse": 2.0}}, [])
     (table,) = tables(section("summary", tied))
     assert table.bold == {(0, 1), (1, 1)}
     assert table.data.iloc[0, 1] == "1"  # one seed has no spread
-    alone = stored(Store(str(store.path.with_name("alone.db"))), {("alpha", 0): {"rmse": 1.0}}, [])
+    alone = stored(Store(str(tmp_path / "alone.db")), {("alpha", 0): {"rmse": 1.0}}, [])
     assert tables(section("summary", alone))[0].bold == frozenset()
 
 
@@ -118,7 +116,7 @@ def test_a_suites_metrics_come_first_and_all_where_it_names_none_of_them(store: 
 
 @pytest.mark.parametrize("name", ["summary", "intervals", "provenance"])
 def test_nothing_stored_gives_no_section(name: str, store: Store) -> None:
-    store.want("tiny", "Tiny", None, [], [])
+    store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), [])
     assert section(name, StoredResults(store, "tiny")) is None
 
 
@@ -140,17 +138,17 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
     cells = [
         Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps({"protocol": {"draws": n}})) for n in range(2)
     ]  # fmt: skip
-    store.want("s", "S", None, [], cells)
+    store.want(SuiteRecord("s", "S", None, [], "{}"), cells)
     for cell in cells:
-        store.save(cell, Outcome("ok", metrics={"rmse": 1.0}), {})
+        store.save([(cell, Outcome("ok", metrics={"rmse": 1.0}))])
     store.remark("s", "toy", "", ["rows are doubled"])
     found = section("provenance", StoredResults(store, "s"))
     assert found is not None
     assert any("2 different protocols" in block.text for block in found.blocks if isinstance(block, Text))
     assert any("rows are doubled" in table.data.to_string() for table in tables(found))
-    store.want("s", "S", None, [], cells[:1])
+    store.want(SuiteRecord("s", "S", None, [], "{}"), cells[:1])
     store.forget("s")
-    store.want("s", "S", None, [], cells[:1])
+    store.want(SuiteRecord("s", "S", None, [], "{}"), cells[:1])
     alone = section("provenance", StoredResults(store, "s"))
     assert alone is not None
     assert not any("different protocols" in block.text for block in alone.blocks if isinstance(block, Text))
@@ -161,11 +159,11 @@ def curves(store: Store, methods: dict[str, float], *, x: bool = True) -> Stored
     """Predict 0 at 100 points whose values are evenly spread over [0, 1]."""
     observed = np.linspace(0, 1, 101)
     cells = [Cell(f"{m}{s}", "toy", s, m, s, "{}") for m in methods for s in (0, 1)]
-    store.want("tiny", "Tiny", None, [], cells)
+    store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), cells)
     for cell in cells:
         variance = np.full(101, methods[cell.method] if cell.seed == 0 else 99.0)
         arrays = {"observed": observed, "mean": np.zeros(101), "variance": variance}
-        store.save(cell, Outcome("ok", arrays=arrays | ({"x": observed[:, None]} if x else {})), {})
+        store.save([(cell, Outcome("ok", arrays=arrays | ({"x": observed[:, None]} if x else {})))])
     return StoredResults(store, "tiny")
 
 

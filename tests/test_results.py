@@ -4,18 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.plan import Cell
+from bench.cell import Cell, Outcome
 from bench.results import StoredResults
-from bench.store import Outcome, Store
+from bench.store import Store, SuiteRecord
 
 NLL = {("mc-dropout", 0): 1.5, ("mc-dropout", 1): -0.25, ("other", 0): 4.0, ("other", 1): math.inf, ("third", 0): 0.5}
 
 
 def fill(store: Store, numbers: dict[tuple[str, int], float], baseline: str | None) -> StoredResults:
     cells = {place: Cell("/".join(map(str, place)), "toy", place[1], place[0], place[1], "{}") for place in numbers}
-    store.want("tiny", "Tiny", baseline, ["msll"], cells.values())
-    for place, cell in cells.items():
-        store.save(cell, Outcome("ok", metrics={"nll_mc": numbers[place], "rmse": 1.0}), {})
+    store.want(SuiteRecord("tiny", "Tiny", baseline, ["msll"], "{}"), cells.values())
+    store.save((cell, Outcome("ok", metrics={"nll_mc": numbers[place], "rmse": 1.0})) for place, cell in cells.items())
     return StoredResults(store, "tiny")
 
 
@@ -52,7 +51,7 @@ def test_no_difference_to_an_infinite_baseline(store: Store) -> None:
 
 
 def test_nothing_stored_is_an_empty_frame_with_the_same_columns(store: Store) -> None:
-    store.want("tiny", "Tiny", "mc-dropout", [], [])
+    store.want(SuiteRecord("tiny", "Tiny", "mc-dropout", [], "{}"), [])
     results = StoredResults(store, "tiny")
     assert results.frame.empty
     assert list(results.frame.columns) == ["suite", "dataset", "split", "method", "seed", "key", "metric", "value"]
@@ -62,10 +61,9 @@ def test_nothing_stored_is_an_empty_frame_with_the_same_columns(store: Store) ->
 
 def test_failures_tell_their_reason_in_one_line(store: Store) -> None:
     cells = [Cell(f"k{i}", "toy", i, "m", i, "{}") for i in range(4)]
-    store.want("tiny", "Tiny", None, [], cells)
-    store.save(cells[0], Outcome("failed", "ValueError: bad\n\nTraceback ..."), {})
-    store.save(cells[1], Outcome("diverged", "not finite"), {})
-    store.save(cells[2], Outcome("ok"), {})
+    store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), cells)
+    outcomes = (Outcome("failed", "ValueError: bad\n\nTraceback ..."), Outcome("diverged", "not finite"), Outcome("ok"))
+    store.save(zip(cells, outcomes, strict=False))
     results = StoredResults(store, "tiny")
     told = results.failures[["seed", "status", "message"]].to_numpy().tolist()
     assert told == [[0, "failed", "ValueError: bad"], [1, "diverged", "not finite"]]
@@ -75,8 +73,8 @@ def test_failures_tell_their_reason_in_one_line(store: Store) -> None:
 def test_curves(store: Store) -> None:
     cell = Cell("k", "toy", 0, "m", 0, "{}")
     arrays = {"observed": np.arange(3.0), "mean": np.ones(3), "variance": np.zeros(3)}
-    store.want("tiny", "Tiny", None, [], [cell])
-    store.save(cell, Outcome("ok", arrays=arrays), {})
+    store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), [cell])
+    store.save([(cell, Outcome("ok", arrays=arrays))])
     results = StoredResults(store, "tiny")
     curves = results.curves("k")
     assert curves is not None

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from bench.cell import Cell, Outcome
 from bench.errors import UserError
-from bench.plan import Cell
 from bench.registry import Registry
 from bench.run import Summary, run
-from bench.store import Outcome, Store
+from bench.store import Store
 from bench.suite import Suite, load_suite
 
 WritePlugin = Callable[[str, str], Path]

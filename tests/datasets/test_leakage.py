@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bench.api import Split
+from bench.cell import Outcome
+from bench.jobs import Job, outcomes
 from bench.plan import Refused, Task, plan
 from bench.registry import Registry
-from bench.run import outcomes
 from bench.stack import Limits
-from bench.store import Outcome
 from bench.suite import load_suite
 
 SUITE = """
@@ -33,8 +33,9 @@ hidden = [5]
 
 
 def trained(task: Task, splits: Sequence[Split]) -> list[Outcome]:
-    ended = dict(outcomes(task, list(zip(task.cells, splits, strict=True)), "cpu", Limits(compiling=False)))
-    return [ended[cell] for cell in task.cells]
+    jobs = [Job(task.plugin, task.protocol, split, cell.seed) for cell, split in zip(task.cells, splits, strict=True)]
+    ended = dict(outcomes(jobs, limits=Limits(compiling=False)))
+    return [ended[number] for number in range(len(jobs))]
 
 
 @pytest.mark.parametrize("dataset", ["diabetes", "wine", "two-moons"])

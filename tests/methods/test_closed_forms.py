@@ -6,6 +6,7 @@ import torch
 
 from bench.api import Array, Method, Problem, Split
 from bench.draw import Drawing, draw
+from bench.jobs import Job, outcomes
 from bench.member import Fitted, Member, Rows
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -13,10 +14,8 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
 from bench.networks import network_factory
-from bench.plan import Cell, Task
 from bench.protocol import Architecture, Protocol, Training
-from bench.run import outcomes
-from bench.stack import Limits, fit
+from bench.stack import fit
 
 DRAWS = 20_000
 ROWS = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
@@ -108,24 +107,22 @@ def test_the_penalty_makes_the_levels_larger() -> None:
     assert sizes[1] > 1.5 * sizes[0]
 
 
-def cell_metrics(method: Method, label: str) -> dict[str, float]:
+def cell_metrics(method: Method) -> dict[str, float]:
     random = np.random.default_rng(3)
     x = random.normal(size=(60, 4))
     split = Split("regression", x[:50], x[:50].sum(1), x[50:], x[50:].sum(1))
     protocol = Protocol(training=Training(epochs=5), draws=4)
-    cell = Cell("key", "data", 0, label, 5, "{}")
-    task = Task("data", label, method, protocol, (split,), (cell,))
-    ((_, outcome),) = list(outcomes(task, [(cell, split)], "cpu", Limits()))
+    ((_, outcome),) = outcomes([Job(method, protocol, split, seed=5)])
     assert outcome.status == "ok", outcome.message
-    return dict(outcome.metrics or {})
+    return dict(outcome.metrics)
 
 
 def test_a_one_member_ensemble_is_the_deterministic_network_to_the_last_metric() -> None:
-    assert cell_metrics(DeepEnsemble(networks=1), "ensemble") == cell_metrics(Deterministic(), "deterministic")
+    assert cell_metrics(DeepEnsemble(networks=1)) == cell_metrics(Deterministic())
 
 
 def test_an_ensemble_of_three_has_three_different_functions() -> None:
-    metrics = cell_metrics(DeepEnsemble(networks=3), "ensemble")
+    metrics = cell_metrics(DeepEnsemble(networks=3))
     assert metrics["mpiw"] > 0
 
 

@@ -1,0 +1,65 @@
+"""A cell and what became of it, also in the form that travels between processes: JSON and plain arrays, never code.
+
+Light to import: neither torch nor the database.
+"""
+
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Status = Literal["ok", "diverged", "failed"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result to be had."""
+
+    key: str
+    dataset: str  # the names it has in its suite
+    split: int
+    method: str
+    seed: int
+    spec: str  # what the key is the hash of, as JSON: all that is needed to run it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell."""
+
+    status: Status
+    message: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # epochs, losses, chosen options
+    timing: Mapping[str, float] = field(default_factory=dict)  # seconds, cpu_seconds: this cell's share of its unit
+    environment: Mapping[str, Any] = field(default_factory=dict)  # of the process that made it
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def to_bytes(outcome: Outcome) -> bytes:
+    """Return an outcome as a zip of plain arrays, the rest of it as JSON among them."""
+    about = {f.name: getattr(outcome, f.name) for f in fields(outcome) if f.name != "arrays"}
+    about["metrics"] = {name: _told(value) for name, value in outcome.metrics.items()}
+    text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, about=text, **{f"array.{name}": a for name, a in outcome.arrays.items()})
+    return content.getvalue()
+
+
+def from_bytes(content: bytes) -> Outcome:
+    """Return the outcome that `to_bytes` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as parts:
+        about = json.loads(parts["about"].tobytes())
+        arrays = {name.removeprefix("array."): parts[name] for name in parts.files if name.startswith("array.")}
+    about["metrics"] = {name: float(value) for name, value in about["metrics"].items()}
+    return Outcome(**about, arrays=arrays)
+
+
+def _told(value: float) -> float | str:
+    """JSON has no infinity: a log-likelihood that is infinite travels as a word."""
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,259 @@
+"""Jobs: cells in memory, from their rows to searched options, trained networks, draws and scores.
+
+Networks that train alike are trained once: a post-hoc method gets the very networks of the deterministic one, and an
+ensemble's first network is that of a single one. A search trains all configurations on all folds in the same stack.
+"""
+
+import math
+import traceback
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bench.api import Array, Method, Split
+from bench.cell import Outcome
+from bench.draw import Drawing, draw
+from bench.folds import folds
+from bench.member import Fitted, Member, finished, held_out_loss, training_form
+from bench.metrics import Forecast, fit_noise_variance, score
+from bench.networks import network_factory
+from bench.prepare import Prepared, prepare
+from bench.protocol import Protocol, Training
+from bench.registry import in_one_line
+from bench.search import Configuration, Selection, configurations
+from bench.stack import Limits, Progress, fit_and_tell
+from bench.tape import stream
+
+
+@dataclass(eq=False)
+class Job:
+    """One cell, ready to run."""
+
+    method: Method
+    protocol: Protocol
+    split: Split
+    seed: int
+    data: str = ""  # the fingerprint of the split
+    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
+    selection: Selection | None = None  # the search, once it is done
+    fitted: dict[int, Fitted] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Hashable:
+        """What jobs must share to train on the same rows in the same way."""
+        return (self.data or id(self.split), self.seed, repr(self.protocol))
+
+    def configurations(self) -> list[Configuration]:
+        """Return what its search tries; one alone is taken without a trial."""
+        return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
+
+
+Said = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
+
+
+def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Outcome]]:
+    """Yield the number and the outcome of each job as it ends."""
+    for number, said in carry_out(jobs, device, limits):
+        if isinstance(said, Outcome):
+            yield number, said
+
+
+def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Said]]:
+    """Yield the number of a job and what became known of it; the last of each job is its outcome."""
+    still_open = set(range(len(jobs)))
+    try:
+        rows = _Data(device)
+        for said in (_searched(jobs, rows, limits), _trained(jobs, rows, limits)):
+            for number, each in said:
+                if isinstance(each, Outcome):
+                    still_open.remove(number)
+                yield number, each
+    except Exception as error:  # whatever a plug-in raises in training fails the cells that were in the stack
+        message = told(error)
+        for number in sorted(still_open):
+            yield number, Outcome("failed", message)
+
+
+class _Data:
+    """Prepared rows, each kept once: methods share their splits, configurations their folds."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._prepared: dict[Hashable, Prepared] = {}
+
+    def of(self, job: Job, fold: int | None = None) -> Prepared:
+        """Return the rows of a job, or of one fold of its search."""
+        place = (job.place, fold)
+        if place not in self._prepared:
+            held = None if fold is None else folds(len(job.split.train_x), job.protocol.folds, job.seed)[fold]
+            self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
+        return self._prepared[place]
+
+
+def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+    """Train all configurations on all folds, once for those that train alike; give every job what won."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, job in enumerate(jobs):
+        if job.selection is None and len(job.configurations()) > 1:
+            kind, _ = training_form(job.method)
+            groups.setdefault((job.place, kind, repr(job.space)), []).append(number)
+    members: list[Member] = []
+    places: list[tuple[Hashable, int, int]] = []
+    losses: dict[Hashable, list[list[float]]] = {}
+    epochs: dict[Hashable, list[list[int]]] = {}
+    left: Counter[Hashable] = Counter()
+    for group, numbers in groups.items():
+        job = jobs[numbers[0]]
+        tried, count = job.configurations(), job.protocol.folds
+        losses[group] = [[math.inf] * count for _ in tried]
+        epochs[group] = [[0] * count for _ in tried]
+        left[group] = len(tried) * count
+        for c, configuration in enumerate(tried):
+            method, training = configuration.applied(job.method, job.protocol.training)
+            _, form = training_form(method)
+            for fold in range(count):
+                seed = stream(job.seed, "fold", fold)
+                members.append(_member(job, form, training, data.of(job, fold), seed, len(tried) * count))
+                places.append((group, c, fold))
+    for item in fit_and_tell(members, limits):
+        if isinstance(item, Progress):
+            yield 0, item
+            continue
+        (group, c, fold), fitted = places[item[0]], item[1]
+        losses[group][c][fold] = held_out_loss(members[item[0]], fitted)
+        epochs[group][c][fold] = fitted.epochs
+        left[group] -= 1
+        if not left[group]:
+            job = jobs[groups[group][0]]
+            selection = Selection(job.configurations(), losses[group], epochs[group])
+            for number in groups[group]:
+                jobs[number].selection = selection
+                yield number, selection
+
+
+def _chosen(job: Job) -> tuple[Method, Training]:
+    """Return method and training as the search left them."""
+    if job.selection is not None:
+        chosen = job.selection.chosen
+    else:
+        chosen = next(iter(job.configurations()), None)  # at most one, or there would be a selection
+    return chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
+
+
+def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+    members: dict[Hashable, Member] = {}
+    waiting: dict[Hashable, list[tuple[int, int]]] = {}  # a training, and the (job, network) that wait for it
+    networks: dict[int, int] = {}
+    for number, job in enumerate(jobs):
+        if job.selection is not None and job.selection.chosen is None:
+            message = "no configuration of the search had a finite validation loss on every fold"
+            yield number, Outcome("diverged", message, training={"search": job.selection.record()})
+            continue
+        method, training = _chosen(job)
+        kind, form = training_form(method)
+        networks[number] = method.networks
+        for k in range(method.networks):
+            place = (job.place, kind, repr(training), k)
+            if place not in members:
+                members[place] = _member(job, form, training, data.of(job), _network_seed(job, k))
+            waiting.setdefault(place, []).append((number, k))
+    trainings = list(members)
+    for item in fit_and_tell([members[t] for t in trainings], limits):
+        if isinstance(item, Progress):
+            yield 0, item
+            continue
+        for number, k in waiting[trainings[item[0]]]:
+            job = jobs[number]
+            job.fitted[k] = item[1]
+            if len(job.fitted) == networks[number]:
+                yield number, _judged(job, data.of(job), limits)
+                job.fitted.clear()
+
+
+def _network_seed(job: Job, k: int) -> int:
+    return job.seed if k == 0 else stream(job.seed, "network", k)
+
+
+def _member(
+    job: Job, method: Method, training: Training, data: Prepared, seed: int, siblings: int = 1
+) -> Member:  # fmt: skip
+    problem, network = job.split.problem, job.protocol.network
+    new_network = network_factory(network, problem)
+    return Member(method, problem, new_network, repr(network), training, data.rows, seed, siblings)
+
+
+def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
+    """Let the method finish its networks, draw from them and score what they say; a fault here is this cell's alone."""
+    try:
+        networks = [job.fitted[k] for k in range(len(job.fitted))]
+        record = _training_record(job, networks)
+        lost = [k for k, network in enumerate(networks) if network.status == "diverged"]
+        if lost:
+            which = f"network {lost[0]}" if len(networks) > 1 else "the network"
+            message = f"the loss of {which} was not finite in epoch {networks[lost[0]].epochs}"
+            return Outcome("diverged", message, training=record)
+        method, training = _chosen(job)
+        networks = [
+            finished(_member(job, method, training, data, _network_seed(job, k)), network)
+            for k, network in enumerate(networks)
+        ]
+        return _scored(replace(job, method=method), data, networks, record, limits)
+    except Exception as error:
+        return Outcome("failed", told(error))
+
+
+def _scored(
+    job: Job, data: Prepared, networks: Sequence[Fitted], training: Mapping[str, Any], limits: Limits
+) -> Outcome:  # fmt: skip
+    split = job.split
+
+    def drawn(x: Any, stream_name: str) -> Array:
+        seed = stream(job.seed, stream_name)
+        return draw(Drawing(job.method, networks, split.task, x, seed, job.protocol.draws), limits)
+
+    draws = drawn(data.test_x, "test")
+    held = data.rows.validation
+    held_draws = drawn(data.rows.x[held], "validation") if split.task == "regression" and len(held) else None
+    if not np.isfinite(draws).all() or (held_draws is not None and not np.isfinite(held_draws).all()):
+        return Outcome("diverged", "a drawn prediction was not finite", training=training)
+    if split.task == "classification":
+        forecast = Forecast("classification", split.test_y, draws)
+    else:
+        means, stated = data.original(draws)
+        noise = None
+        if held_draws is not None:
+            held_means, held_stated = data.original(held_draws)
+            noise = fit_noise_variance(split.train_y[held.numpy()], held_means, held_stated)
+        forecast = Forecast("regression", split.test_y, means, stated, noise, data.scale)
+    metrics = {name: value for name, value in score(forecast).items() if not math.isnan(value)}
+    return Outcome("ok", metrics=metrics, training=training, arrays=_curves(split, forecast))
+
+
+def told(error: Exception) -> str:
+    """Return the reason in one line, then the traceback."""
+    return "\n".join([in_one_line(error), "", "".join(traceback.format_exception(error))])
+
+
+def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
+    """Return what figures are drawn from; inputs only where they are one number a row and can be an axis."""
+    arrays = {"observed": np.asarray(split.test_y), "mean": forecast.mean, "variance": forecast.variance}
+    if split.test_x.ndim == 2 and split.test_x.shape[1] == 1:
+        arrays["x"] = np.asarray(split.test_x)
+    if split.test_truth is not None:
+        arrays["truth"] = np.asarray(split.test_truth)
+    return arrays
+
+
+def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
+    finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
+    searched = {} if job.selection is None else {"search": job.selection.record()}
+    if job.selection is None and (given := job.configurations()):
+        searched = {"search": {"chosen": {**given[0].training, **given[0].method}, "configurations": 1}}
+    return searched | {
+        "epochs": [n.epochs for n in networks],
+        "train_loss": finite,
+        "validation_loss": [n.validation_loss for n in networks],
+    }

@@ -1,0 +1,103 @@
+"""Statistics on repeated results: pure functions on arrays and data frames, every random draw from a given generator.
+
+`compare` and `rank` take the frame of a suite and return everything a table, a report or a gate says about it; the
+functions below them work on plain arrays. docs/statistics.md tells which test decides what, and how well.
+"""
+
+from bench.stats.across import AcrossComparison
+from bench.stats.aggregate import (
+    Estimate,
+    Profile,
+    improvement_probability,
+    interquartile_mean,
+    interquartile_mean_interval,
+    performance_profile,
+)
+from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
+from bench.stats.bootstrap import bca_interval, hull, percentile_interval
+from bench.stats.comparison import Comparison, DatasetComparison, Interval, compare
+from bench.stats.corrections import adjusted, benjamini_hochberg, holm
+from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
+from bench.stats.paired import (
+    equivalence_test,
+    permutation_test,
+    smallest_permutation_p,
+    t_interval,
+    t_test,
+    variance_factor,
+    wilcoxon_test,
+)
+from bench.stats.pairs import Declared, Lost, Measure, Repeats, losses, repeats
+from bench.stats.planning import detectable_difference, pairs_needed, power
+from bench.stats.ranking import RankedMethod, RankedPair, Ranking, rank
+from bench.stats.ranks import (
+    average_ranks,
+    critical_difference,
+    friedman,
+    friedman_demsar,
+    iman_davenport,
+    nemenyi,
+    rank_groups,
+    ranks_of,
+    wilcoxon_holm,
+)
+from bench.stats.settings import Margin, Settings, Verdict
+
+__all__ = [
+    "AcrossComparison",
+    "Comparison",
+    "DatasetComparison",
+    "Declared",
+    "Estimate",
+    "Interval",
+    "Lost",
+    "Margin",
+    "Measure",
+    "Posterior",
+    "Profile",
+    "RankedMethod",
+    "RankedPair",
+    "Ranking",
+    "Repeats",
+    "Settings",
+    "Verdict",
+    "adjusted",
+    "average_ranks",
+    "bca_interval",
+    "benjamini_hochberg",
+    "cliffs_delta",
+    "compare",
+    "correlated_t_test",
+    "critical_difference",
+    "detectable_difference",
+    "equivalence_test",
+    "friedman",
+    "friedman_demsar",
+    "holm",
+    "hull",
+    "iman_davenport",
+    "improvement_probability",
+    "interquartile_mean",
+    "interquartile_mean_interval",
+    "losses",
+    "nemenyi",
+    "pairs_needed",
+    "percentile_interval",
+    "performance_profile",
+    "permutation_test",
+    "pooled_deviation",
+    "power",
+    "rank",
+    "rank_groups",
+    "ranks_of",
+    "repeats",
+    "signed_rank",
+    "smallest_permutation_p",
+    "standardised_difference",
+    "superiority",
+    "t_interval",
+    "t_test",
+    "variance_factor",
+    "wilcoxon_holm",
+    "wilcoxon_test",
+]

@@ -1,0 +1,85 @@
+"""Numbers over runs and datasets, with bootstrap intervals: scores are one array of runs a dataset.
+
+Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice". The bootstrap is
+stratified: runs are resampled within their dataset, so the interval speaks about these datasets and other seeds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+from numpy.typing import ArrayLike
+
+from bench.stats.bootstrap import percentile_interval, resampling_weights
+from bench.stats.effects import superiority
+from bench.stats.paired import Array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def interquartile_mean(scores: ArrayLike) -> float:
+    """Return the mean of the middle half of all values."""
+    return float(scipy.stats.trim_mean(np.ravel(np.asarray(scores, dtype=np.float64)), 0.25))
+
+
+def interquartile_mean_interval(
+    scores: Sequence[ArrayLike], generator: np.random.Generator, *, level: float = 0.95, resamples: int = 2_000
+) -> Estimate:
+    """Return the interquartile mean over the runs of all datasets, with a stratified percentile interval."""
+    runs = [np.asarray(values, dtype=np.float64) for values in scores]
+    drawn = [values[generator.integers(0, len(values), size=(resamples, len(values)))] for values in runs]
+    means = scipy.stats.trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1)
+    low, high = percentile_interval(means, level)
+    return Estimate(interquartile_mean(np.concatenate(runs)), float(low), float(high))
+
+
+def improvement_probability(
+    losses_a: Sequence[ArrayLike], losses_b: Sequence[ArrayLike], generator: np.random.Generator, *,
+    level: float = 0.95, resamples: int = 2_000,
+) -> Estimate:  # fmt: skip
+    """Return the mean over datasets of P(a run of A has a lower loss than a run of B), with a stratified interval.
+
+    Runs of A and B on one dataset are pairs (the same split and seed) and are resampled together.
+    """
+    values, sampled = [], np.zeros(resamples)
+    for a, b in zip(losses_a, losses_b, strict=True):
+        x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+        wins = (x[:, None] < y[None, :]) + 0.5 * (x[:, None] == y[None, :])
+        weights = resampling_weights(len(x), resamples, generator)
+        sampled += ((weights @ wins) * weights).sum(axis=-1)
+        values.append(float(superiority(y, x)))
+    low, high = percentile_interval(sampled / len(values), level)
+    return Estimate(float(np.mean(values)), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A performance profile: at every threshold, the share of runs that are better, with a pointwise interval."""
+
+    thresholds: Array
+    share: Array
+    low: Array
+    high: Array
+
+
+def performance_profile(
+    losses: Sequence[ArrayLike], thresholds: ArrayLike, generator: np.random.Generator, *, level: float = 0.95,
+    resamples: int = 2_000,
+) -> Profile:  # fmt: skip
+    """Return the share of runs with a loss below each threshold, mean over datasets (each counts the same)."""
+    places = np.asarray(thresholds, dtype=np.float64)
+    share, sampled = np.zeros(len(places)), np.zeros((resamples, len(places)))
+    for values in losses:
+        below = (np.asarray(values, dtype=np.float64)[:, None] < places).astype(np.float64)
+        share += below.mean(axis=0) / len(losses)
+        sampled += resampling_weights(len(below), resamples, generator) @ below / len(losses)
+    ends = percentile_interval(sampled.T, level)
+    return Profile(places, share, ends[:, 0], ends[:, 1])

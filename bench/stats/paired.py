@@ -1,0 +1,120 @@
+"""Tests on paired differences: one number a pair, pairs along the last axis, studies along the others.
+
+Everything here is vectorised over the leading axes, so that a simulation of thousands of studies is one call.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.stats
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+EXACT_PAIRS = 14  # up to here all 2^n sign patterns are looked at
+
+
+def variance_factor(pairs: int, test_share: float = 0.0) -> float:
+    """Return c in Var(mean) = c * S^2: 1/n for independent repeats, 1/n + share/(1 - share) for overlapping splits.
+
+    Nadeau and Bengio 2003, "Inference for the Generalization Error": random splits of one table share most of their
+    training rows, so their results are correlated, about as much as the share of the rows that is tested.
+    """
+    return 1.0 / pairs + test_share / (1.0 - test_share)
+
+
+def is_constant(differences: ArrayLike) -> NDArray[np.bool_]:
+    """Whether all differences of a study are the same number, to rounding."""
+    d = np.asarray(differences, dtype=np.float64)
+    return np.asarray(np.ptp(d, axis=-1) <= 1e-9 * np.abs(d).max(axis=-1))
+
+
+def standard_error(differences: ArrayLike, test_share: float = 0.0) -> Array:
+    """Return the standard error of the mean difference; `test_share` > 0 is the Nadeau-Bengio correction."""
+    d = np.asarray(differences, dtype=np.float64)
+    return np.asarray(np.std(d, axis=-1, ddof=1) * np.sqrt(variance_factor(d.shape[-1], test_share)))
+
+
+def t_test(differences: ArrayLike, test_share: float = 0.0) -> Array:
+    """Return two-sided p of the paired t-test, or of the corrected resampled t-test where `test_share` > 0.
+
+    Differences without variance have no t: p is 1 where all are zero, and NaN where all are another number.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    flat, mean = is_constant(d), d.mean(axis=-1)
+    t = mean / np.where(flat, 1.0, standard_error(d, test_share))
+    p = 2.0 * scipy.stats.t.sf(np.abs(t), d.shape[-1] - 1)
+    return np.where(flat, np.where(d[..., 0] == 0.0, 1.0, np.nan), p)
+
+
+def t_interval(differences: ArrayLike, level: float = 0.95, test_share: float = 0.0) -> Array:
+    """Return the interval `[..., 2]` of the (corrected) t-test for the mean difference."""
+    d = np.asarray(differences, dtype=np.float64)
+    half = scipy.stats.t.isf((1.0 - level) / 2.0, d.shape[-1] - 1) * standard_error(d, test_share)
+    return np.stack([d.mean(axis=-1) - half, d.mean(axis=-1) + half], axis=-1)
+
+
+def smallest_permutation_p(pairs: int) -> float:
+    """Return the smallest two-sided p that n pairs can give: all signs alike, 2 of 2^n patterns."""
+    return min(1.0, 2.0 ** (1 - pairs))
+
+
+def permutation_test(differences: ArrayLike, generator: np.random.Generator, resamples: int = 9_999) -> Array:
+    """Return two-sided p of the sign-flip permutation test of the mean.
+
+    Exact (all 2^n patterns) up to 14 pairs; above, `resamples` random patterns, counted together with the one seen,
+    so that p is never zero and the test keeps its level (Phipson and Smyth 2010). Studies of one call share the
+    patterns.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    pairs = d.shape[-1]
+    exact = pairs <= EXACT_PAIRS
+    if exact:
+        # A pattern and its mirror image have the same absolute mean: the first sign may stay.
+        codes = np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)[None, :] & 1
+    else:
+        codes = generator.integers(0, 2, size=(resamples, pairs))
+    signs = 1.0 - 2.0 * codes
+    rows = d.reshape(-1, pairs)
+    seen = np.abs(rows.sum(axis=-1))
+    # Sums of the same numbers in another order differ in the last bits: they count as equal.
+    bar = seen - 1e-9 * np.abs(rows).sum(axis=-1)
+    extreme = np.empty(len(rows))
+    for start in range(0, len(rows), 500):  # 500 x 9,999 sums are 40 MB
+        part = slice(start, start + 500)
+        extreme[part] = (np.abs(rows[part] @ signs.T) >= bar[part, None]).sum(axis=-1)
+    p = extreme / len(signs) if exact else (extreme + 1.0) / (resamples + 1.0)
+    return p.reshape(d.shape[:-1])
+
+
+def wilcoxon_test(differences: ArrayLike, **options: Any) -> Array:
+    """Return two-sided p of Wilcoxon's signed-rank test (scipy's): zeros are left out, p is 1 where all are zero.
+
+    Exact up to 50 pairs, with ties or zeros up to 13; the normal approximation above.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    rows = d.reshape(-1, d.shape[-1])
+    p = np.ones(len(rows))
+    some = (rows != 0.0).any(axis=-1)
+    if some.any():
+        p[some] = scipy.stats.wilcoxon(rows[some], axis=-1, **options).pvalue
+    return p.reshape(d.shape[:-1])
+
+
+def signed_rank_sum(differences: ArrayLike) -> Array:
+    """Return Wilcoxon's sum of signed ranks: its sign is the direction in which the test sees a difference."""
+    d = np.asarray(differences, dtype=np.float64)
+    return np.asarray((np.sign(d) * scipy.stats.rankdata(np.abs(d), axis=-1)).sum(axis=-1))
+
+
+def equivalence_test(differences: ArrayLike, margin: ArrayLike, test_share: float = 0.0) -> Array:
+    """Return p of TOST: two one-sided (corrected) t-tests that the mean difference is within -margin .. margin.
+
+    Schuirmann 1987. Small p: the methods are equivalent to within the margin. Differences without variance are inside
+    the margin (p 0) or not (p 1).
+    """
+    d, m = np.asarray(differences, dtype=np.float64), np.asarray(margin, dtype=np.float64)
+    flat, mean = is_constant(d), d.mean(axis=-1)
+    error = np.where(flat, 1.0, standard_error(d, test_share))
+    p = scipy.stats.t.sf((m - np.abs(mean)) / error, d.shape[-1] - 1)
+    return np.where(flat, np.where(np.abs(mean) < m, 0.0, 1.0), p)

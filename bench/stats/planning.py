@@ -1,0 +1,96 @@
+"""How many seeds a difference needs, and the smallest difference that so many seeds could have seen.
+
+Power is that of the two-sided paired t-test (corrected where splits overlap): the t statistic is noncentral t. Where
+the standard deviation was itself estimated, from `estimated_from` pairs, power is averaged over what it may truly be,
+sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less.
+
+Both averages are sums over quantiles of chi-squared; scipy's noncentral t is NaN at small levels and few pairs.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+import scipy.stats
+
+from bench.stats.paired import Array, variance_factor
+
+MOST_PAIRS = 10_000
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+_SHARES, _WEIGHTS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0
+
+
+def power(
+    difference: float, deviation: float, pairs: int, *, alpha: float = 0.05, test_share: float = 0.0,
+    estimated_from: int | None = None,
+) -> float:  # fmt: skip
+    """Return the chance that n pairs show a true mean difference, given the standard deviation of differences."""
+    if pairs < 2:
+        return 0.0
+    if deviation == 0.0:
+        return float(difference != 0.0)
+    sigmas, weights = _deviations(deviation, estimated_from)
+    centre = abs(difference) / (sigmas * np.sqrt(variance_factor(pairs, test_share)))
+    bar = scipy.stats.t.isf(alpha / 2.0, pairs - 1) * _relative_deviations(pairs)
+    shown = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
+    return float(weights @ shown @ _WEIGHTS)
+
+
+def detectable_difference(
+    deviation: float, pairs: int, *, target: float = 0.8, alpha: float = 0.05, test_share: float = 0.0,
+    estimated_from: int | None = None,
+) -> float:  # fmt: skip
+    """Return the smallest true difference that n pairs show with the wanted power; infinite below two pairs."""
+    if pairs < 2:
+        return float("inf")
+    if deviation == 0.0:
+        return 0.0
+
+    def missing(difference: float) -> float:
+        share = power(difference, 1.0, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from)
+        return share - target
+
+    high = 1.0
+    while missing(high) < 0.0:
+        high *= 2.0
+    return deviation * float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
+
+
+def pairs_needed(
+    difference: float, deviation: float, *, target: float = 0.8, alpha: float = 0.05, test_share: float = 0.0,
+    estimated_from: int | None = None,
+) -> int | None:  # fmt: skip
+    """Return the smallest number of pairs with the wanted power, or None where 10,000 do not reach it.
+
+    Overlapping splits repeat the same rows: beyond some number they add nothing, and small differences stay unseen.
+    """
+
+    def enough(pairs: int) -> bool:
+        share = power(
+            difference, deviation, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from
+        )  # fmt: skip
+        return share >= target
+
+    if difference == 0.0 or not enough(MOST_PAIRS):
+        return None
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, min(2 * high, MOST_PAIRS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Array]:
+    """Return what the true standard deviation may be, with weights that sum to one."""
+    if estimated_from is None:
+        return np.array([deviation]), np.ones(1)
+    return deviation / _relative_deviations(estimated_from), _WEIGHTS
+
+
+@lru_cache(maxsize=256)
+def _relative_deviations(pairs: int) -> Array:
+    """Return quantiles of s / sigma: the square root of chi-squared over its degrees of freedom."""
+    return np.asarray(np.sqrt(scipy.stats.chi2.ppf(_SHARES, pairs - 1) / (pairs - 1)))

@@ -1,0 +1,173 @@
+"""Comparisons and rankings as lines for a terminal of 100 columns."""
+
+import math
+import textwrap
+from collections.abc import Iterator
+
+from bench.stats.across import AcrossComparison
+from bench.stats.comparison import Comparison, DatasetComparison
+from bench.stats.corrections import NAMES
+from bench.stats.pairs import Direction
+from bench.stats.ranking import Ranking
+
+WIDTH = 100
+NAME = 16  # columns for a dataset or a method
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the table of a comparison, what is behind every verdict, and what was taken for granted."""
+    yield from _wrapped(f"A = {comparison.a}, B = {comparison.b}. Verdicts are about A; n pairs share split and seed.")
+    for metric in dict.fromkeys(row.metric for row in comparison.rows):
+        rows = [row for row in comparison.rows if row.metric == metric]
+        yield ""
+        yield _heading(metric, rows[0].direction, rows[0].target)
+        if rows[0].direction == "target":
+            yield from _notes("A - B and its interval are of the distances to the target; A and B are plain means")
+        yield (
+            f"  {'dataset':<{NAME}}{'n':>4}{'A':>10}{'B':>10}{'A - B':>10}  "
+            f"{_percent(comparison.settings.level) + ' interval':<19}{'p':>7}{'wins':>6}  verdict"
+        )
+        for row in rows:
+            yield from _dataset_lines(row, comparison)
+        for across in comparison.across:
+            if across.metric == metric:
+                yield from _across_lines(across, comparison)
+    yield ""
+    yield from _conditions(comparison)
+
+
+def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[str]:
+    ends = "–" if row.interval is None else f"{_short(row.interval.low)} .. {_short(row.interval.high)}"
+    yield (
+        f"  {_cut(row.dataset)}{row.pairs:>4}{_number(row.mean_a):>10}{_number(row.mean_b):>10}"
+        f"{_number(row.difference):>10}  {ends:<19}{_probability(row.p_adjusted):>7}"
+        f"{_share(row.better_probability):>6}  {row.verdict}"
+    )
+    if row.verdict == "inconclusive" and not math.isnan(row.detectable):
+        seen = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
+        yield from _notes(
+            f"{_percent(comparison.settings.power)} power: {row.pairs} pairs could have seen {seen}; "
+            f"the margin {_number(row.margin)} needs {_needed(row.pairs_for_margin, row)}; "
+            f"the difference found needs {_needed(row.pairs_for_difference, row)}"
+        )
+    elif row.verdict == "equivalent":
+        yield from _notes(f"within the margin {_number(row.margin)}, p {_probability(row.equivalence_p_adjusted)}")
+    yield from _notes(*row.messages)
+
+
+def _across_lines(across: AcrossComparison, comparison: Comparison) -> Iterator[str]:
+    words = [(across.better, "better"), (across.worse, "worse"), (across.equivalent, "equivalent"),
+             (across.inconclusive, "inconclusive")]  # fmt: skip
+    unit = "deviations over seeds, as their scales differ" if across.standardised else "the metric's unit"
+    improvement, posterior = across.improvement, across.posterior
+    family = len(comparison.across)
+    yield f"  over {across.datasets} datasets: {across.verdict}"
+    yield from _notes(
+        f"{', '.join(f'{count} {word}' for count, word in words if count)}; signed-rank p "
+        f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {family} "
+        f"metric{'s' * (family > 1)})",
+        f"mean difference as losses {_number(across.difference)} ({unit}); A wins {_share(improvement.value)} "
+        f"({_share(improvement.low)} .. {_share(improvement.high)}); Bayesian signed-rank: better "
+        f"{_share(posterior.below)}, within the margin {_share(posterior.within)}, worse {_share(posterior.above)}",
+    )
+    if across.verdict == "inconclusive" and not math.isinf(across.detectable):
+        needed = "over 10,000" if across.datasets_needed is None else f"about {across.datasets_needed}"
+        yield from _notes(
+            f"{_percent(comparison.settings.power)} power: {across.datasets} datasets could have seen about "
+            f"{_number(across.detectable)}; the mean margin {_number(across.margin)} needs {needed}"
+        )
+    yield from _notes(*across.messages)
+
+
+def _conditions(comparison: Comparison) -> Iterator[str]:
+    settings = comparison.settings
+    overlapping = any(row.test_share for row in comparison.rows)
+    tests = "the paired t-test"
+    if overlapping:
+        tests += (
+            " (corrected resampled t, Nadeau-Bengio, where repeats are different splits: "
+            f"{_percent(settings.test_share)} of the rows taken to be test rows)"
+        )
+    yield from _wrapped(
+        f"p: {tests}, {comparison.family}; a verdict needs p < {settings.alpha:g}. "
+        "Wins: the chance that a repeat of A beats one of B. "
+        f"Margin: {settings.margin.told()}; equivalent means within it by two one-sided t-tests. "
+        f"Intervals: the hull of the BCa bootstrap and the t interval, each {_percent(settings.level)} by itself. "
+        f"Power: at level {settings.alpha:g} / {max(comparison.family_size, 1)}."
+    )
+
+
+def ranking_lines(ranking: Ranking) -> Iterator[str]:
+    """Yield the table of a ranking, the tests behind it, and every pair of methods."""
+    settings = ranking.settings
+    yield _heading(ranking.metric, ranking.direction, ranking.target)
+    level = _percent(settings.level)
+    yield f"  {'method':<{NAME}}{'rank':>7}  {'group':<7}{'score':>8}  {level} interval"
+    for one in ranking.methods:
+        ends = f"{_short(one.score.low)} .. {_short(one.score.high)}"
+        yield f"  {_cut(one.method)}{one.average_rank:>7.2f}  {one.groups or '–':<7}{one.score.value:>8.2f}  {ends}"
+    yield from _notes(
+        f"{len(ranking.datasets)} datasets: {', '.join(ranking.datasets)}",
+        f"Friedman: chi2 {_number(ranking.friedman[0])}, p {_probability(ranking.friedman[1])} (corrected for ties); "
+        f"chi2 {_number(ranking.friedman_demsar[0])}, p {_probability(ranking.friedman_demsar[1])} (Demsar's form); "
+        f"Iman-Davenport: F {_number(ranking.iman_davenport[0])}, p {_probability(ranking.iman_davenport[1])}",
+        f"Nemenyi: ranks less than {ranking.critical_difference:.2f} apart do not differ (a letter in common), and no "
+        "smaller gap could have been found",
+        "score: interquartile mean of losses standardised on each dataset, 0 is the average method, lower is better",
+        *ranking.messages,
+    )
+    yield f"  Wilcoxon signed-rank, {ranking.family}"
+    yield f"  {'method':<{NAME}}{'against':<{NAME}}{'gap':>6}{'p':>8}{'adjusted':>10}{'wins':>7}  verdict"
+    for pair in ranking.pairs:
+        yield (
+            f"  {_cut(pair.better)}{_cut(pair.worse)}{pair.rank_gap:>6.2f}{_probability(pair.p):>8}"
+            f"{_probability(pair.p_adjusted):>10}{_share(pair.improvement.value):>7}  {pair.verdict}"
+        )
+
+
+def _heading(metric: str, direction: Direction, target: float | None) -> str:
+    better = (
+        f"the distance to {target:g} counts, lower is better" if direction == "target" else f"{direction} is better"
+    )
+    return f"{metric} ({better})"
+
+
+def _notes(*texts: str) -> Iterator[str]:
+    for text in texts:
+        yield from textwrap.wrap(
+            text, WIDTH, initial_indent="    - ", subsequent_indent="      ", break_on_hyphens=False
+        )
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def _cut(name: str) -> str:
+    return f"{name if len(name) < NAME else name[: NAME - 3] + '..':<{NAME}}"
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _share(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _probability(p: float) -> str:
+    return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _needed(pairs: int | None, row: DatasetComparison) -> str:
+    if pairs is not None:
+        return str(pairs)
+    return "more than overlapping splits can give" if row.test_share else "over 10,000"

@@ -1,0 +1,68 @@
+"""One network trained twice, in two ways that should make no difference."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from bench.api import Array, Method, float_options
+from bench.member import Member, finished
+from bench.stack import fit
+from bench.testing.problems import PLAIN, SHORT, STACK, Cell, members_of, train
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How far two results are apart."""
+
+    largest: float  # difference of their draws
+    equal: bool  # are all their tensors the same to the last bit?
+
+
+def against_plain(stacked: Cell) -> Pair:
+    """Compare what was trained in a stack with the same trained without one."""
+    plain = train(stacked.method, stacked.split, SHORT, PLAIN)
+    return Pair(_gap(stacked.draws(6), plain.draws(6, limits=PLAIN)), _identical(stacked, plain))
+
+
+def against_crowd(alone: Cell) -> Pair:
+    """Compare what was trained alone in a stack with the same trained among networks of other seeds and options."""
+    method, split = alone.method, alone.split
+    own = members_of(method, split, SHORT)[1]
+    strangers: list[Member] = []
+    for seed, other in enumerate(neighbours(method, 2)):
+        strangers += members_of(other, split, SHORT, seed)[1]
+    members = [*strangers[:1], *own, *strangers[1:]]
+    done = dict(fit(members, STACK))
+    trained = [finished(member, done[place]) for place, member in enumerate(members)]
+    crowd = replace(alone, networks=trained[1 : 1 + len(own)])
+    return Pair(_gap(alone.draws(6), crowd.draws(6)), _identical(alone, crowd))
+
+
+def neighbours(method: Method, count: int) -> list[Method]:
+    """Return the same method with other float options, where it allows them."""
+    made = []
+    for number in range(count):
+        other = method
+        for name, value in float_options(method).items():
+            try:
+                other = replace(other, **{name: value * (0.9 - 0.1 * number)})  # type: ignore[type-var]  # a dataclass
+            except ValueError:
+                continue
+        made.append(other)
+    return made
+
+
+def _gap(one: Array, other: Array) -> float:
+    if one.shape != other.shape or not np.array_equal(np.isfinite(one), np.isfinite(other)):
+        return np.inf
+    return float(np.nanmax(np.abs(one - other), initial=0.0))
+
+
+def _identical(one: Cell, other: Cell) -> bool:
+    return all(
+        torch.equal(tensor, getattr(b, part)[name])
+        for a, b in zip(one.networks, other.networks, strict=True)
+        for part in ("params", "buffers", "memory")
+        for name, tensor in getattr(a, part).items()
+    )

@@ -1,0 +1,28 @@
+"""What a plug-in must leave alone: the random generators that everybody shares."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from bench.testing.check import require
+
+
+@contextmanager
+def global_generators_untouched(advice: str) -> Iterator[None]:
+    """Fail the check if the block draws from a generator of the whole process, or seeds it."""
+    before = _states()
+    yield
+    touched = [name for name, state in _states().items() if state != before[name]]
+    require(not touched, f"the global generator of {' and '.join(touched)} was used or seeded; {advice}")
+
+
+def _states() -> dict[str, object]:
+    kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # read, not used
+    return {
+        "torch": torch.random.get_rng_state().numpy().tobytes(),
+        "numpy": (kind, np.asarray(keys).tobytes(), tuple(rest)),
+        "random": random.getstate(),
+    }

@@ -1,0 +1,218 @@
+"""Checks of a method's draws: what they are, what they depend on, what they leave alone."""
+
+import io
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.api import Array
+from bench.member import Fitted
+from bench.testing.check import NotApplicable, require
+from bench.testing.isolation import global_generators_untouched
+from bench.testing.problems import PLAIN, SHORT, STACK, Cell, split_of, train
+from bench.testing.subject import MethodSubject
+
+FAR = 50.0  # standard deviations of the inputs
+# Statistics of ranks, standard normal if the draws are exchangeable: one false alarm in a million or so.
+ALARM = 5.0
+
+
+def check_shapes(subject: MethodSubject) -> None:
+    """Values of every draw at every row, in single precision."""
+    for cell in subject.cells:
+        draws = cell.draws(6)
+        count = 6 if cell.random else len(cell.networks)
+        rows = len(cell.data.test_x)
+        require(
+            draws.shape[:2] == (count, rows),
+            f"{count} draws at {rows} rows have shape {list(draws.shape)}; draw must return one line for each row of x",
+        )
+        require(
+            draws.dtype == np.float32,
+            f"draws are {draws.dtype}; stay in the dtype of x (float32), and make new tensors with x.new_tensor(...)",
+        )
+        if cell.split.task == "regression":
+            require(draws.shape[2] in (1, 2), f"{draws.shape[2]} columns; return means, or means and variances")
+            stated = draws[..., 1:]
+            require((stated > 0).all(), "a stated variance is not positive; pass it through softplus or exp")
+        one = cell.draws(1, x=cell.data.test_x[:1])
+        require(one.shape[1] == 1, f"at one row draws have shape {list(one.shape)}; keep the axis of the rows")
+
+
+def check_finite(subject: MethodSubject) -> None:
+    """No NaN and no infinity, near the data and far from it."""
+    for cell in subject.cells:
+        near = cell.data.test_x
+        for where, x in (("near the data", near), ("far from it", FAR * near), ("at zero", torch.zeros_like(near[:1]))):
+            bad = int((~np.isfinite(cell.draws(20, x=x))).sum())
+            require(not bad, f"{bad} drawn values {where} are NaN or infinite; look for log, sqrt or / of zero in draw")
+
+
+def check_probabilities(subject: MethodSubject) -> None:
+    """One probability for every class, together 1."""
+    cell = subject.only("classification")
+    draws = cell.draws(6)
+    classes = cell.split.classes
+    require(
+        draws.shape[2] == classes, f"{draws.shape[2]} columns for {classes} classes; return one logit for each class"
+    )
+    off = float(np.abs(draws.sum(-1, dtype=np.float64) - 1).max())
+    require(off < 1e-5 and (draws >= 0).all(), f"probabilities miss 1 by up to {off:.2g}; draw must return logits")
+
+
+def check_seeded(subject: MethodSubject) -> None:
+    """The same seed gives the same draws, to the last bit."""
+    for cell in subject.cells:
+        same = np.array_equal(cell.draws(8, seed=5), cell.draws(8, seed=5))
+        require(
+            same, "the same seed gave other draws; take every random number in draw from the tape, and keep no state"
+        )
+
+
+def check_draws_differ(subject: MethodSubject) -> None:
+    """What is said to be random is: other numbers on the tape give another function, other networks as well."""
+    for cell in subject.cells:
+        draws = cell.draws(12, seed=5)
+        if len(draws) == 1:
+            continue  # one network, and a draw that reads no tape: one function, as it says
+        distinct = len({draw.tobytes() for draw in draws})
+        require(
+            distinct > 1,
+            f"all {len(draws)} draws are the same function; use what draw reads from the tape, or read nothing"
+            if cell.random
+            else f"all {len(draws)} networks are the same function; let each start from weights of its own",
+        )
+        if cell.random:
+            other = cell.draws(12, seed=6)
+            require(
+                not np.array_equal(draws, other), "another seed gave the same draws; use what is read from the tape"
+            )
+
+
+def check_many_draws(subject: MethodSubject) -> None:
+    """T = 1 and T = 1000 work, and draw t is the same function in both."""
+    for cell in subject.cells:
+        x = cell.data.test_x[:4]
+        one, many = cell.draws(1, x=x, seed=7), cell.draws(1000, x=x, seed=7)
+        require(len(many) == (1000 if cell.random else len(cell.networks)), f"T = 1000 gave {len(many)} draws")
+        bad = int((~np.isfinite(many)).any((1, 2)).sum())
+        require(not bad, f"{bad} of {len(many)} draws are not finite; look for what rare random numbers do in draw")
+        require(
+            np.allclose(one[0], many[0], rtol=1e-4, atol=1e-5),
+            "the first of 1000 draws is not the only one of T = 1; draw must depend on nothing but its arguments",
+        )
+
+
+def check_exchangeable(subject: MethodSubject) -> None:
+    """Draws of one network come in no order: no trend, no memory of the draw before, in value and in spread."""
+    cell = subject.cell
+    if not cell.random:
+        raise NotApplicable("a draw reads no random numbers: every network is one function")
+    networks = len(cell.networks)
+    # One call for every draw (the plain way), so that a counter or a memory inside draw would show.
+    draws = cell.draws(200 * networks, x=cell.data.test_x[:3], seed=9, limits=PLAIN)
+    for network in range(networks):
+        for series in draws[network::networks].reshape(200, -1).T:
+            for what, numbers in (("values", series), ("spread", np.abs(series - np.median(series)))):
+                for how, statistic in order_statistics(numbers).items():
+                    require(
+                        abs(statistic) < ALARM,
+                        f"the {what} of successive draws show a {how} ({statistic:.1f} standard errors); draw t must "
+                        "not know t: keep nothing from one draw to the next",
+                    )
+
+
+def order_statistics(series: Array) -> dict[str, float]:
+    """Return three statistics of a series' ranks, about standard normal where its order carries no information."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(series)
+    spread = ranks.std()
+    if spread == 0:
+        return {}
+    z, count = (ranks - ranks.mean()) / spread, len(series)
+    time = np.arange(count) - (count - 1) / 2
+    halves = np.sign(time)
+    return {
+        "trend": float(z @ time / np.sqrt(time @ time)),
+        "difference between the halves": float(z @ halves / np.sqrt(count)),
+        "memory of the draw before": float((z[1:] @ z[:-1] + 1) / np.sqrt(count)),
+    }
+
+
+def check_global_randomness(subject: MethodSubject) -> None:
+    """Training and drawing leave the generators of torch, numpy and random as they were."""
+    with global_generators_untouched("in hooks, take random numbers from the tape"):
+        for task in subject.tasks:
+            train(subject.method, split_of(task), SHORT, PLAIN).draws(3)
+
+
+def check_no_state(subject: MethodSubject) -> None:
+    """Drawing changes nothing: not the network, not the module, not the inputs."""
+    for cell in subject.cells:
+        x = cell.data.test_x.clone()
+        for limits in (STACK, PLAIN):
+            cell.draws(1, limits=limits)  # the harness itself puts modules into evaluation mode
+            before = [_state(network) for network in cell.networks]
+            cell.draws(4, x=x, limits=limits)
+            for old, new in zip(before, map(_state, cell.networks), strict=True):
+                changed = sorted(name for name in old.keys() | new.keys() if not _same(old.get(name), new.get(name)))
+                require(
+                    not changed, f"drawing changed {', '.join(changed)}; draw must return new tensors and keep nothing"
+                )
+        require(torch.equal(x, cell.data.test_x), "drawing changed the inputs in place; write x + ..., not x += ...")
+
+
+def _state(network: Fitted) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for part in ("params", "buffers", "memory"):
+        found |= {f"{part}[{name!r}]": tensor.clone() for name, tensor in getattr(network, part).items()}
+    for path, module in network.module.named_modules():
+        own = {name: repr(value) for name, value in vars(module).items() if not name.startswith("_")}
+        found |= {f"module.{path}{'.' * bool(path)}{name}": text for name, text in own.items()}
+    return found | {f"module[{name!r}]": tensor.clone() for name, tensor in network.module.state_dict().items()}
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return torch.equal(one.nan_to_num(), other.nan_to_num())
+    return type(one) is type(other) and one == other
+
+
+def check_round_trip(subject: MethodSubject) -> None:
+    """A network is its tensors: written to a file without pickle and read into a fresh module, it draws the same."""
+    for cell in subject.cells:
+        copies = [_copied(cell, number) for number in range(len(cell.networks))]
+        expected = cell.draws(6)
+        found = replace(cell, networks=copies).draws(6)
+        require(
+            expected.shape == found.shape and np.allclose(expected, found, rtol=1e-4, atol=1e-5),
+            "a network read back from a file draws other values; what draw needs must be in params, buffers or memory, "
+            "not on the module or the method",
+        )
+
+
+def _copied(cell: Cell, number: int) -> Fitted:
+    fitted, member = cell.networks[number], cell.members[number]
+    parts: dict[str, Any] = {}
+    for part in ("params", "buffers", "memory"):
+        for name, tensor in getattr(fitted, part).items():
+            require(isinstance(tensor, Tensor), f"{part}[{name!r}] is a {type(tensor).__name__}; keep tensors only")
+        content = io.BytesIO()
+        # Numbered, because a tensor's name may be one of savez's own arguments.
+        arrays = [tensor.numpy() for tensor in getattr(fitted, part).values()]
+        np.savez(content, *arrays, allow_pickle=False)
+        content.seek(0)
+        with np.load(content, allow_pickle=False) as file:
+            loaded = [torch.from_numpy(file[f"arr_{place}"]) for place in range(len(arrays))]
+        parts[part] = dict(zip(getattr(fitted, part), loaded, strict=True))
+    with torch.random.fork_rng(devices=[]):
+        module = type(member.method)(**_given(member.method)).build(member.problem, member.new_network)
+    return replace(fitted, module=module.requires_grad_(False).eval(), **parts)
+
+
+def _given(method: object) -> dict[str, object]:
+    return {field.name: getattr(method, field.name) for field in fields(method) if field.init}  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""Problems small enough to be learned in a second, and the networks of one method trained on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.api import Array, Method, Problem, Split, Task
+from bench.draw import Drawing, draw
+from bench.member import Fitted, Member, finished
+from bench.networks import network_factory
+from bench.prepare import Prepared, prepare
+from bench.protocol import Architecture, Protocol, Training
+from bench.stack import Limits, fit
+from bench.tape import BlankTape, stream
+from bench.testing.check import require
+
+PLAIN = Limits(path="plain")  # nothing to record: cheapest where few steps are made
+STACK = Limits(path="stack", compiling=False)
+SEED = 20
+
+NETWORK = Architecture(hidden=[16])
+LEARNING = Protocol(Training(learning_rate=0.01, epochs=80, batch=32), NETWORK, validation=0.2)
+SHORT = Protocol(Training(learning_rate=0.01, epochs=3, batch=32), NETWORK, validation=0.2)
+PROBLEMS = {"regression": Problem("regression", (2,), 1), "classification": Problem("classification", (2,), 3)}
+
+
+@dataclass(frozen=True)
+class Plain(Method):
+    """A network without any noise: what costs are compared with."""
+
+
+def split_of(task: Task, rows: int = 120) -> Split:
+    """Return a problem that any network learns: a smooth function of two inputs, or three heaps of points."""
+    random = np.random.default_rng([31, rows])
+    if task == "regression":
+        x, test_x = random.normal(size=(rows, 2)), random.normal(size=(60, 2))
+        y, test_y = (_surface(part) + 0.05 * random.normal(size=len(part)) for part in (x, test_x))
+        return Split("regression", x, y, test_x, test_y)
+    heap, test_heap = np.arange(rows) % 3, np.arange(60) % 3
+    centres = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
+    x, test_x = (centres[part] + 0.5 * random.normal(size=(len(part), 2)) for part in (heap, test_heap))
+    return Split("classification", x, heap, test_x, test_heap, classes=3)
+
+
+def _surface(x: Array) -> Array:
+    surface: Array = x[:, 0] - 0.5 * x[:, 1] + 0.3 * np.sin(3 * x[:, 0])
+    return surface
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The trained networks of one method on one split."""
+
+    method: Method
+    split: Split
+    data: Prepared
+    members: Sequence[Member]
+    networks: Sequence[Fitted]
+
+    def draws(self, count: int, *, x: Any = None, seed: int = 1, limits: Limits = STACK) -> Array:
+        """Return drawn values `[T, rows, outputs]` in training units, at the test rows unless others are given."""
+        x = self.data.test_x if x is None else x
+        return draw(Drawing(self.method, self.networks, self.split.task, x, seed, count), limits)
+
+    @property
+    def random(self) -> bool:
+        """Does a draw read random numbers?"""
+        tape = BlankTape()
+        self.method.draw(self.networks[0].net, self.data.test_x[:2], tape)
+        return tape.length.total > 0
+
+
+def members_of(method: Method, split: Split, protocol: Protocol, seed: int = SEED) -> tuple[Prepared, list[Member]]:
+    """Return the networks of one cell, as a run makes them."""
+    data, problem = prepare(split, protocol, seed, "cpu"), split.problem
+    new_network = network_factory(protocol.network, problem)
+    seeds = [seed if k == 0 else stream(seed, "network", k) for k in range(method.networks)]
+    made = [
+        Member(method, problem, new_network, repr(protocol.network), protocol.training, data.rows, s) for s in seeds
+    ]
+    return data, made
+
+
+def train(method: Method, split: Split, protocol: Protocol, limits: Limits) -> Cell:
+    """Train the networks of one cell."""
+    return train_all(method, [split], protocol, limits)[0]
+
+
+def train_all(method: Method, splits: Sequence[Split], protocol: Protocol, limits: Limits) -> list[Cell]:
+    """Train the networks of several cells together."""
+    made = [members_of(method, split, protocol) for split in splits]
+    members = [member for _, own in made for member in own]
+    done = dict(fit(members, limits))
+    networks = [finished(member, done[number]) for number, member in enumerate(members)]
+    lost = [network for network in networks if network.status != "ok"]
+    require(not lost, f"the loss was not finite in epoch {lost[0].epochs if lost else 0}; look at loss and update")
+    count = method.networks
+    return [
+        Cell(method, split, data, own, networks[place * count : (place + 1) * count])
+        for place, (split, (data, own)) in enumerate(zip(splits, made, strict=True))
+    ]

@@ -1,0 +1,116 @@
+"""Results that no run made: what reports are shown to see how they take it."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Curves
+from bench.protocol import Protocol
+
+PLACE = ["suite", "dataset", "split", "method", "seed"]
+METRICS = {"line": ("rmse", "nll", "crps", "picp"), "heaps": ("accuracy", "ece", "brier")}
+
+
+@dataclass(eq=False)
+class MadeResults:
+    """The results of a suite as `bench.api.Results` describes them."""
+
+    title: str = "Made for a check"
+    baseline: str | None = None
+    metrics: list[str] = field(default_factory=list)
+    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*PLACE, "key", "metric", "value"]))
+    cells: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(
+            columns=[*PLACE, "key", "spec", "status", "message", "training", "environment"]
+        )
+    )
+    remarks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["dataset", "method", "text"]))
+    predictions: dict[str, Curves] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """One row a cell that failed or diverged."""
+        lost = self.cells[self.cells["status"].isin(["failed", "diverged"])]
+        return lost[[*PLACE, "status"]].assign(message=[str(m).partition("\n")[0] for m in lost["message"]])
+
+    def curves(self, key: str) -> Curves | None:
+        """Return the predictions of one cell."""
+        return self.predictions.get(key)
+
+
+def made(
+    methods: Sequence[str] = ("first", "second", "third"), datasets: Sequence[str] = ("line", "heaps"), seeds: int = 3,
+    lost: str = "", change: Callable[[float], float] = lambda value: value,
+) -> MadeResults:  # fmt: skip
+    """Return results of some methods; one of them may be lost on the first dataset."""
+    random = np.random.default_rng(3)
+    values, cells, predictions = [], [], {}
+    for number, dataset in enumerate(datasets):
+        kind = list(METRICS)[number % 2]
+        for method in methods:
+            for seed in range(seeds):
+                place, key = ("made", dataset, seed, method, seed), f"{number}{methods.index(method)}{seed}" * 8
+                gone = method == lost and number == 0
+                cells.append((*place, key, _spec(dataset, method, seed), *_fate(gone, seed)))
+                if gone:
+                    continue
+                for metric in METRICS[kind]:
+                    values.append((*place, key, metric, change(float(random.uniform(0.1, 0.9)))))
+                if kind == "line":
+                    predictions[key] = _curves(random, change)
+    blank = MadeResults()
+    return MadeResults(
+        baseline=methods[0],
+        metrics=["rmse", "accuracy"],
+        frame=pd.DataFrame(values, columns=blank.frame.columns) if values else blank.frame,
+        cells=pd.DataFrame(cells, columns=blank.cells.columns),
+        remarks=pd.DataFrame([(datasets[0], "", "the rows are made up")], columns=blank.remarks.columns),
+        predictions=predictions,
+    )
+
+
+def _spec(dataset: str, method: str, seed: int) -> str:
+    about = {
+        "harness": 1, "dataset": [dataset, "built in", "1", {}], "method": [method, "built in", "1", {"level": 0.1}],
+        "protocol": asdict(Protocol()), "data": "made", "seed": seed,
+    }  # fmt: skip
+    return json.dumps(about, sort_keys=True)
+
+
+def _fate(gone: bool, seed: int) -> tuple[str, str, str | None, str]:
+    environment = json.dumps({"python": "3.11", "device": "cpu", "packages": {"torch": "2.13.0", "seaborn": None}})
+    if gone and seed == 0:
+        return "failed", "ValueError: made to fail\n\nTraceback", None, environment
+    training = {"epochs": [20], "train_loss": [None if gone else 0.2], "validation_loss": [None if gone else 0.3]}
+    status, message = ("diverged", "the loss was not finite") if gone else ("ok", "")
+    return status, message, json.dumps(training), environment
+
+
+def _curves(random: np.random.Generator, change: Callable[[float], float]) -> Curves:
+    x = np.linspace(-1, 1, 30)
+    observed = np.sin(3 * x) + 0.1 * random.normal(size=30)
+    variance = np.full(30, change(0.04))
+    return Curves(observed, np.sin(3 * x), variance, x[:, None], np.sin(3 * x))
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a|b$\\frac{",
+    "50% \"quoted\" 'name' & more",
+    "../../etc/passwd",
+    "多言語 ñ 🙂",
+)
+
+SITUATIONS: dict[str, Callable[[], MadeResults]] = {
+    "empty": MadeResults,
+    "normal": made,
+    "one-method": lambda: made(methods=("only",), seeds=1),
+    "failed-cells": lambda: made(lost="second"),
+    "all-failed": lambda: made(methods=("only",), datasets=("line",), lost="only"),
+    "not-finite": lambda: made(change=lambda value: math.inf if value < 0.3 else math.nan if value < 0.5 else value),
+    "hostile-names": lambda: made(methods=HOSTILE, datasets=HOSTILE[:2]),
+}

@@ -1,0 +1,60 @@
+"""Checks meet a plug-in."""
+
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
+from typing import Any
+
+from bench.api import Dataset, Method, Report
+from bench.errors import unknown_name
+from bench.testing.check import Check, Verdict, judge, settle
+from bench.testing.dataset_checks import DatasetSubject, dataset_checks
+from bench.testing.method_checks import method_checks
+from bench.testing.report_checks import ReportSubject, report_checks
+from bench.testing.subject import MethodSubject
+
+Plugin = Method | Dataset | Report
+Subject = MethodSubject | DatasetSubject | ReportSubject
+KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]] = {
+    Method: (method_checks, MethodSubject),
+    Dataset: (dataset_checks, DatasetSubject),
+    Report: (report_checks, ReportSubject),
+}
+
+
+def subject_of(plugin: Plugin) -> Subject:
+    """Return the plug-in as checks see it; what several of them look at is made once."""
+    return _kind(plugin)[1](plugin)
+
+
+@lru_cache(maxsize=1)
+def _same_subject(plugin: Plugin) -> Subject:
+    """Return the subject of the test before, if it was about an equal plug-in: a test file trains once."""
+    return subject_of(plugin)
+
+
+def run_check(check: Check[Any], plugin: Plugin) -> Verdict:
+    """Carry out one check inside a test: fails it with what to do, skips it where failing is expected."""
+    try:
+        subject = _same_subject(plugin)
+    except TypeError:  # an option that has no hash
+        subject = subject_of(plugin)
+    return settle(judge(check, subject, plugin.expected_failures))
+
+
+def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
+    """Carry out all checks of the plug-in's kind, or those named; yield each verdict as it is known."""
+    checks = {check.name: check for check in _kind(plugin)[0]()}
+    for name in only:
+        if name not in checks:
+            raise unknown_name("check", name, checks, "--only")
+    subject = subject_of(plugin)
+    for name, check in checks.items():
+        if not only or name in only:
+            yield judge(check, subject, plugin.expected_failures)
+
+
+def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]:
+    for contract, kind in KINDS.items():
+        if isinstance(plugin, contract):
+            return kind
+    raise TypeError(f"{type(plugin).__name__} is no Method, Dataset or Report; give run_check an instance, not a class")

@@ -1,0 +1,57 @@
+"""Anchored ensemble: K networks, each pulled to a sample of the prior of its own.
+
+    loss = 1/N [ sum_n -log p(y_n | x_n, w) + ||w - w_0||^2 / (2 prior^2) ],   w_0 ~ N(0, prior^2)
+
+Pearce, Leibfried, Brintrup, Zaki and Neely 2020, "Uncertainty in Neural Networks: Approximately Bayesian Ensembling",
+arXiv:1810.05546. With anchors from the prior, as there, the posterior is approached from below: on a linear network
+the covariance is S (prior^-2) S where the exact one is S, so directions that the data decide get too small a variance
+and those they leave open the exact one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from bench.api import Batch, Method, Net
+from bench.methods._bayes import (
+    negative_log_likelihood,
+    own,
+    prior_energy,
+    prior_scale,
+    require_positive,
+    without_decay,
+)
+from bench.optim import Optimizer, Step
+from bench.tape import Tape
+
+
+@dataclass(frozen=True)
+class AnchoredEnsemble(Method):
+    """`networks` regularised around their anchors; `noise` is the likelihood's in regression, in training units."""
+
+    networks: int = 5
+    prior: float = 3.0
+    noise: float = 0.5
+
+    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"prior": (1.0, 3.0, 10.0), "noise": (0.1, 0.3, 0.5, 0.8)}
+
+    def __post_init__(self) -> None:
+        require_positive(networks=self.networks, prior=self.prior, noise=self.noise)
+
+    def memory(self, net: Net, tape: Tape) -> dict[str, Tensor]:
+        """Return the anchor."""
+        return {name: prior_scale(w, self.prior) * tape.normal(w.shape) for name, w in own(net).items()}
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        """Return the data's and the anchor's part."""
+        pulled = prior_energy(net, self.prior, net.memory) / batch.rows
+        return negative_log_likelihood(net, batch, net(batch.x), self.noise) + pulled
+
+    def update(
+        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        tape: Tape,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+        """Return a step of the suite's optimiser without its weight decay, which would pull to zero."""
+        return optimizer.update(net.params, gradient, state, without_decay(step))

@@ -1,0 +1,155 @@
+"""Noise on weights, inputs and activations: its law, its size, and what it is without any."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from bench.api import Array, Method
+from bench.methods._weight_noise import Law, standard
+from bench.methods.deterministic import Deterministic
+from bench.methods.drop_connect import DropConnect
+from bench.methods.mcni_fixed import MCNIFixed
+from bench.methods.mcni_learned import MCNILearned
+from bench.methods.pni import PNI
+from bench.tape import LiveTape, generator
+
+DRAWS = 20_000  # the relative standard error of a variance from n normal draws is sqrt(2 / n) = 1 %
+X = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
+Y = X.sum(1)
+
+DISTRIBUTIONS = {
+    "gaussian": stats.norm(),
+    "laplace": stats.laplace(scale=0.5**0.5),
+    "student-t": stats.t(5, scale=(3 / 5) ** 0.5),
+    "uniform": stats.uniform(-(3**0.5), 2 * 3**0.5),
+}
+
+
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
+def test_a_law_is_the_one_it_is_called_with_variance_one(law: Law) -> None:
+    numbers = standard(law, 5, (200, 100), LiveTape(generator(7))).flatten().double().numpy()
+    assert DISTRIBUTIONS[law].var() == pytest.approx(1)
+    assert stats.kstest(numbers, DISTRIBUTIONS[law].cdf).pvalue > 0.001
+    assert numbers.mean() == pytest.approx(0, abs=0.03)
+    assert numbers.var() == pytest.approx(1, abs=0.07)
+
+
+def test_degrees_of_freedom_are_students() -> None:
+    numbers = standard("student-t", 3, (20_000,), LiveTape(generator(8))).double().numpy()
+    assert stats.kstest(numbers, stats.t(3, scale=3**-0.5).cdf).pvalue > 0.001
+
+
+def test_a_uniform_of_zero_gives_a_finite_laplace() -> None:
+    from bench.tape import Tape
+
+    assert torch.isfinite(standard("laplace", 5, (2,), Tape(torch.zeros(0), torch.tensor([0.0, 0.5])))).all()
+
+
+def spread(method: Method, network: Any, draws_of: Callable[..., Array]) -> Array:
+    variance: Array = draws_of(method, [network], X, DRAWS)[..., 0].var(0, ddof=1)
+    return variance
+
+
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
+def test_every_law_gives_a_linear_network_the_same_variance(
+    law: Law, train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = MCNIFixed(alpha=0.3, law=law)
+    (network,) = train(method, X, Y, hidden=[])
+    sigma2 = network.params["layers.0.weight"].var(correction=0)
+    expected = 0.09 * sigma2 * X.square().sum(1)
+    np.testing.assert_allclose(spread(method, network, draws_of), expected.numpy(), rtol=0.08)
+
+
+def test_multiplicative_noise_weighs_each_input_by_its_weight(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = MCNIFixed(alpha=0.3, multiplicative=True)
+    (network,) = train(method, X, Y, hidden=[])
+    expected = 0.09 * (X * network.params["layers.0.weight"]).square().sum(1)
+    np.testing.assert_allclose(spread(method, network, draws_of), expected.numpy(), rtol=0.06)
+
+
+def test_a_channels_level_is_shared_by_the_weights_into_one_unit(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = MCNILearned(alpha=0.3, granularity="channel")
+    (network,) = train(method, X, Y, hidden=[7], epochs=20)
+    first, last = (network.params[f"alpha:layers.{i}.weight"] for i in (0, 1))
+    assert (first.shape, last.shape) == ((7, 1), (1, 1))
+    assert first.unique().numel() > 1, "the levels did not learn apart"
+
+
+def test_noise_only_in_training_draws_one_function_and_only_in_draws_trains_as_usual(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    both, training, drawing = (MCNIFixed(alpha=0.3, noise_in=place) for place in ("both", "train", "test"))
+    networks = {method: train(method, X, Y)[0] for method in (both, training, drawing)}
+    (plain,) = train(Deterministic(), X, Y)
+    for name, value in plain.params.items():
+        torch.testing.assert_close(networks[drawing].params[name], value)
+        torch.testing.assert_close(networks[training].params[name], networks[both].params[name])
+    assert not torch.equal(networks[both].params["layers.0.weight"], plain.params["layers.0.weight"])
+    assert len(draws_of(training, [networks[training]], X, 10)) == 1
+    assert len(draws_of(drawing, [networks[drawing]], X, 10)) == 10
+
+
+def test_drop_connect_has_the_mean_and_variance_of_bernoulli_terms(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = DropConnect(rate=0.2)
+    (network,) = train(method, X, Y, hidden=[])
+    drawn = draws_of(method, [network], X, DRAWS)[..., 0]
+    expected = 0.2 / 0.8 * (X * network.params["layers.0.weight"]).square().sum(1)
+    np.testing.assert_allclose(drawn.var(0, ddof=1), expected.numpy(), rtol=0.06)
+    mean = network.net(X)[:, 0].numpy()
+    np.testing.assert_allclose(drawn.mean(0), mean, atol=4 * float((expected.max() / DRAWS).sqrt()))
+
+
+def test_pni_on_inputs_has_the_variance_of_a_linear_map_of_noise(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = PNI(where="inputs")
+    (network,) = train(method, X, Y, hidden=[])
+    weight, level = network.params["layers.0.weight"], network.params["alpha:"]
+    assert level.shape == (1,)
+    assert float(level[0]) != 0.25, "the level did not learn"
+    expected = float(level[0] ** 2 * X.var(correction=0) * weight.square().sum())
+    np.testing.assert_allclose(spread(method, network, draws_of), expected, rtol=0.06)
+
+
+def test_pni_on_activations_has_the_variance_of_the_last_layer(
+    train: Callable[..., Any], draws_of: Callable[..., Array]
+) -> None:
+    method = PNI(where="activations")
+    (network,) = train(method, X, Y, hidden=[12])
+    hidden = torch.relu(X @ network.params["layers.0.weight"].T + network.params["layers.0.bias"])
+    level, last = network.params["alpha:"], network.params["layers.1.weight"]
+    expected = float(level[0] ** 2 * hidden.var(correction=0) * last.square().sum())
+    np.testing.assert_allclose(spread(method, network, draws_of), expected, rtol=0.06)
+
+
+@pytest.mark.parametrize("where", ["weights", "inputs", "activations"])
+def test_pni_without_noise_is_the_deterministic_network(where: Any, train: Callable[..., Any]) -> None:
+    # One step: a level at zero learns from the first gradient on.
+    (plain,), (noisy,) = (train(m, X, Y, epochs=1, batch=30) for m in (Deterministic(), PNI(alpha=0.0, where=where)))
+    for name, value in plain.params.items():
+        torch.testing.assert_close(noisy.params[name], value, atol=1e-6, rtol=1e-5)
+
+
+def test_dropping_nothing_is_the_deterministic_network(train: Callable[..., Any]) -> None:
+    (plain,), (thin,) = (train(m, X, Y) for m in (Deterministic(), DropConnect(rate=0.0)))
+    for name, value in plain.params.items():
+        torch.testing.assert_close(thin.params[name], value, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bad", [lambda: DropConnect(rate=1.0), lambda: MCNIFixed(degrees=2), lambda: MCNILearned(noise_in="test")]
+)
+def test_impossible_options_are_refused(bad: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        bad()

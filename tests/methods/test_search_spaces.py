@@ -1,0 +1,33 @@
+"""A searched option must change what a search sees: the validation loss after a training."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from bench.api import Method, Problem
+from bench.member import Member, Rows, held_out_loss
+from bench.networks import network_factory
+from bench.protocol import Architecture, Training
+from bench.registry import Registry
+from bench.stack import fit
+
+METHODS = {name: Registry().make("method", name, {}) for name in Registry().plugins("method")}
+SEARCHED = [(name, option) for name, method in METHODS.items() for option in method.search_space]
+
+
+def loss(method: Method) -> float:
+    x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
+    rows = Rows("regression", x, torch.sin(x.sum(1)), torch.arange(40), torch.arange(40, 60))
+    problem, network = Problem("regression", (3,), 1), Architecture(hidden=[8])
+    training = Training(epochs=4, batch=10, learning_rate=0.01)
+    one = Member(method, problem, network_factory(network, problem), repr(network), training, rows, seed=1)
+    return held_out_loss(one, dict(fit([one]))[0])
+
+
+@pytest.mark.parametrize(("name", "option"), SEARCHED)
+def test_a_searched_option_changes_the_validation_loss(name: str, option: str) -> None:
+    values = METHODS[name].search_space[option]
+    made: list[Any] = [replace(METHODS[name], **{option: value}) for value in (values[0], values[-1])]
+    assert loss(made[0]) != loss(made[1])

@@ -1,0 +1,119 @@
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.cell import Cell, Outcome
+from bench.errors import UserError
+from bench.export import COLUMNS, Format, table, write, write_file
+from bench.results import StoredResults
+from bench.store import Store, SuiteRecord
+
+STRANGE = ['a,"b"', "=1+1", "two\nlines", "ünï <x>"]
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    source = np.random.default_rng(0)
+    cells = [
+        Cell(f"{i:032x}{m}", dataset, s, method, s, "{}")
+        for i, dataset in enumerate(["toy", *STRANGE])
+        for m, method in enumerate(["base", "other"])
+        for s in (0, 1)
+    ]
+    cells = [Cell(f"{n:032x}", c.dataset, c.split, c.method, c.seed, c.spec) for n, c in enumerate(cells)]
+    for name in ("tiny", "second"):
+        store.want(SuiteRecord(name, "Tiny", "base", [], "{}"), cells)
+    metrics = [{"nll_mc": float(source.normal() * 1e-5), "rmse": float(source.random() * 1e9)} for _ in cells]
+    metrics[0]["nll"], metrics[1]["nll"], metrics[2]["nll"] = math.inf, -math.inf, math.nan
+    made = enumerate(zip(cells, metrics, strict=True))
+    store.save((c, Outcome("diverged" if n == 3 else "ok", metrics=m)) for n, (c, m) in made)
+    return store
+
+
+def bits(frame: pd.DataFrame) -> list[tuple[object, ...]]:
+    return [(*row[:-1], float(row[-1]).hex()) for row in frame[[*COLUMNS[:6], "key", "status", "value"]].to_numpy()]
+
+
+def test_the_table_is_what_reports_see(full: Store) -> None:
+    frame = table(full, "tiny")
+    assert tuple(frame.columns) == COLUMNS
+    seen = StoredResults(full, "tiny").frame
+    pd.testing.assert_frame_equal(frame[list(seen.columns)], seen)
+    assert "msll" in set(frame["metric"])
+    assert frame.groupby("status")["key"].nunique().to_dict() == {"diverged": 1, "ok": 19}
+    everything = table(full)
+    assert len(everything) == 2 * len(frame)
+    assert set(everything["suite"]) == {"tiny", "second"}
+
+
+def test_csv_comes_back_bit_for_bit(full: Store) -> None:
+    frame = table(full)
+    content = io.BytesIO()
+    write(frame, Format.CSV, content)
+    content.seek(0)
+    back = pd.read_csv(content, keep_default_na=False, dtype={"key": str, "value": str})
+    assert bits(back.assign(value=back["value"].map(float))) == bits(frame)
+
+
+def test_parquet_comes_back_bit_for_bit(full: Store, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = table(full)
+    write_file(frame, Format.PARQUET, tmp_path / "new" / "values.parquet")
+    assert bits(pd.read_parquet(tmp_path / "new" / "values.parquet")) == bits(frame)
+
+
+def test_json_comes_back_bit_for_bit(full: Store) -> None:
+    frame = table(full)
+    content = io.BytesIO()
+    write(frame, Format.JSON, content)
+    rows = json.loads(content.getvalue(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert {row["value"] for row in rows if isinstance(row["value"], str)} == {"inf", "-inf", "nan"}
+    assert bits(pd.DataFrame([row | {"value": float(row["value"])} for row in rows])) == bits(frame)
+
+
+@pytest.mark.parametrize("form", Format)
+def test_nothing_stored_is_a_table_without_rows(form: Format, store: Store) -> None:
+    content = io.BytesIO()
+    write(table(store), form, content)
+    store.want(SuiteRecord("tiny", "Tiny", "base", [], "{}"), [])
+    write(table(store, "tiny"), form, content)
+    assert content.getvalue()
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    full: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    path = tmp_path / "values.csv"
+    path.write_text("before", "utf-8")
+
+    def fail(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.artifacts.os.fsync", fail)
+        with pytest.raises(UserError, match=r"--out .*No space left on device"):
+            write_file(table(full), Format.CSV, path)
+    assert path.read_text("utf-8") == "before"
+    assert not list(tmp_path.glob(".*"))
+    with pytest.raises(UserError, match="--out"):
+        write_file(table(full), Format.CSV, path / "below-a-file.csv")
+    write_file(table(full), Format.CSV, path)
+    assert path.read_text("utf-8").startswith(",".join(COLUMNS))
+
+
+def test_parquet_without_its_library(full: Store, python: Callable[[str], str]) -> None:
+    code = (
+        "import io, sys; sys.modules['pyarrow'] = None\n"
+        "from bench.errors import UserError; from bench.store import Store\n"
+        "from bench.export import Format, table, write\n"
+        f"frame = table(Store({full.url!r}))\n"
+        "try: write(frame, Format.PARQUET, io.BytesIO())\n"
+        "except UserError as error: print(error)\n"
+    )
+    assert python(code).endswith("pip install 'uqbench[parquet]'")

@@ -1,0 +1,72 @@
+"""Every check finds the fault that it is there for, and only that one; a healthy method passes all of them."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bench.testing import method_checks, verify
+
+
+def load(name: str) -> ModuleType:
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+broken = load("broken_methods")
+BROKEN = {
+    "options": broken.NotADataclass,
+    "version": broken.NoVersion,
+    "docstring": load("undocumented_method").Undocumented,
+    "search-space": broken.BadSpace,
+    "expected-failures": broken.BadExcuse,
+    "skip": broken.SilentSkip,
+    "shapes": broken.DoubleDraw,
+    "finite": broken.FiniteNearby,
+    "probabilities": broken.OneClassMore,
+    "seeded": broken.Unseeded,
+    "draws-differ": broken.ReadsInVain,
+    "many-draws": broken.RarelyFinite,
+    "exchangeable": broken.Drifting,
+    "global-randomness": broken.GlobalNumbers,
+    "no-state": broken.Scribbles,
+    "round-trip": broken.KeepsOnModule,
+    "learns": broken.Lazy,
+    "stack-invariance": broken.LooksAtNeighbours,
+    "last-bit": broken.GlimpsesAtNeighbours,
+    "plain-path": broken.LooksAtVmap,
+    "tiny-data": broken.NeedsRows,
+    "constant-targets": broken.NeedsVariety,
+    "missing-class": broken.NeedsAllClasses,
+    "variance-shrinks": broken.FixedNoise,
+    "cost": broken.Hoards,
+}
+QUICK = ("options", "version", "docstring", "search-space", "expected-failures", "skip", "tiny-data", "cost")
+
+
+def test_the_healthy_method_passes_all() -> None:
+    verdicts = list(verify(broken.Healthy()))
+    assert {str(v) for v in verdicts if v.state != "ok"} == set()
+    assert len(verdicts) == len(BROKEN)
+
+
+def test_there_is_a_broken_method_for_every_check() -> None:
+    assert list(BROKEN) == [check.name for check in method_checks()]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_check_finds_its_fault_and_no_other(name: str) -> None:
+    """All other checks are those that cost nothing; UQBENCH_THOROUGH=1 runs every one of them (a few minutes)."""
+    others = [] if os.environ.get("UQBENCH_THOROUGH") else [name, *QUICK]
+    found = {v.check: v.message for v in verify(BROKEN[name](), others) if v.state == "failed"}
+    assert list(found) == [name], found
+    assert len(found[name].split()) > 6, "a failure says what to do"
