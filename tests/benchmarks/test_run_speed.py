@@ -77,8 +77,9 @@ def test_ten_thousand_cells_that_do_nothing(tmp_path: Path) -> None:
 def test_a_second_worker(tmp_path: Path) -> None:
     seeds = os.environ.get("UQBENCH_SEEDS", "5")
     taken = {}
-    for workers in ("1", "2"):
-        store = str(tmp_path / f"{workers}.db")
+    # The first run fills the compiler's cache, and is not compared.
+    for number, workers in enumerate(("2", "1", "2")):
+        store = str(tmp_path / f"{number}.db")
         arguments = ["--engine", "local", "--workers", workers, "--seeds", seeds, "--store", store]
         taken[workers] = uqbench("run", "uci-fixed", *arguments)
     ratio = taken["1"] / taken["2"]
