@@ -100,8 +100,8 @@ class _Plain(Method):
 def training_form(method: Method) -> tuple[Hashable, Method]:
     """Return what a method's training is known by, and the method to train in its place.
 
-    Methods none of whose hooks for the training is their own train the same networks, whatever their options: these need
-    to be trained once only. Any other method is known by its class and all its options, because its hooks may use them.
+    Methods none of whose hooks for the training is their own train the same networks, whatever their options: these
+    need to be trained once only. Any other is known by its class and all its options, because its hooks may use them.
     """
     own = any(getattr(type(method), name) is not getattr(Method, name) for name in _TRAINING_HOOKS)
     if not own and method.early_stopping == Method.early_stopping:

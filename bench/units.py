@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from bench.api import Method, Split
+from bench.api import Method, Problem, Split
 from bench.cell import Cell
 from bench.member import expected_steps, training_form, work
 from bench.networks import network_factory
 from bench.plan import Task
-from bench.protocol import Protocol
+from bench.protocol import Architecture, Protocol
 from bench.search import configurations
 from bench.stack import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 
@@ -168,7 +168,7 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     training = protocol.training
     rows = len(split.train_x) - round(protocol.validation * len(split.train_x))
     batch = max(1, min(training.batch, rows))
-    flops = _flops_a_row(protocol, split)
+    flops = _flops_a_row(protocol.network, split.problem)
     step = SECONDS_A_MEMBER_STEP + 3 * batch * flops / FLOPS_A_SECOND
     drawing = protocol.draws * len(split.test_x) * flops / FLOPS_A_SECOND
     size = 4 * (split.train_x.size + split.test_x.size)
@@ -180,7 +180,14 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     return Cost(steps, step, networks, SECONDS_A_CELL + drawing, size * (1 + protocol.folds * (searched > 1)), large)
 
 
-def _flops_a_row(protocol: Protocol, split: Split) -> float:
-    with torch.random.fork_rng(devices=[]):
-        module = network_factory(protocol.network, split.problem)(split.problem.outputs).eval()
-    return work(lambda: module(torch.zeros(1, *split.problem.inputs)))[1]
+_flops: dict[tuple[str, Problem], float] = {}
+
+
+def _flops_a_row(network: Architecture, problem: Problem) -> float:
+    """Return the operations of one row; counted once for every network and problem."""
+    name = repr(network)
+    if (name, problem) not in _flops:
+        with torch.random.fork_rng(devices=[]):
+            module = network_factory(network, problem)(problem.outputs).eval()
+        _flops[name, problem] = work(lambda: module(torch.zeros(1, *problem.inputs)))[1]
+    return _flops[name, problem]
