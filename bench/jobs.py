@@ -136,10 +136,8 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
 
 def _chosen(job: Job) -> tuple[Method, Training]:
     """Return method and training as the search left them."""
-    if job.selection is not None:
-        chosen = job.selection.chosen
-    else:
-        chosen = next(iter(job.configurations()), None)  # at most one, or there would be a selection
+    given = next(iter(job.configurations()), None)  # at most one, or there would be a selection
+    chosen = job.selection.chosen if job.selection is not None else given
     return chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
 
 
