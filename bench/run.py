@@ -202,7 +202,8 @@ class _Drive:
             if not unit.repeats:
                 continue
             self.orders += 1
-            errands = tuple(Errand(cell.key, cell.spec, self.store.search(cell.key) or "") for cell in unit.cells)
+            found = self.store.searches(cell.key for cell in unit.cells)
+            errands = tuple(Errand(cell.key, cell.spec, found.get(cell.key, "")) for cell in unit.cells)
             order = Order(self.orders, errands, self.plugins, self.device, self.limits)
             self.unheard.update((cell.key, cell) for cell in unit.cells)
             self.flying[self.orders] = (self.engine.submit(carry_out, order), unit)

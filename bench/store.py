@@ -220,10 +220,14 @@ class Store:
         with told(self.shown):
             return self.arrays.load(str(name)) if name else None
 
-    def search(self, key: str) -> str | None:
-        """Return a search for hyper-parameters that was kept, as JSON."""
+    def searches(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return the searches for hyper-parameters that were kept for these cells, as JSON by key."""
+        found: dict[str, str] = {}
         with self.database.reading() as connection:
-            return connection.execute(select(searches.c.content).where(searches.c.key == key)).scalar()
+            for part in chunks(list(keys)):
+                query = select(searches.c.key, searches.c.content).where(searches.c.key.in_(part))
+                found.update((row.key, row.content) for row in connection.execute(query))
+        return found
 
     def save_search(self, key: str, content: str) -> None:
         """Keep a search for hyper-parameters; the first one of a key stays."""

@@ -168,10 +168,12 @@ def test_failed_cells_can_be_had_back(any_store: Store) -> None:
 
 
 def test_a_search_is_kept_once(any_store: Store) -> None:
-    assert any_store.search("k") is None
+    assert any_store.searches(["k", "l"]) == {}
     any_store.save_search("k", '{"best": 1}')
     any_store.save_search("k", '{"best": 2}')
-    assert any_store.search("k") == '{"best": 1}'
+    any_store.save_search("l", '{"best": 3}')
+    # More keys than one query takes.
+    assert any_store.searches(["k", "l", *map(str, range(5000))]) == {"k": '{"best": 1}', "l": '{"best": 3}'}
 
 
 def test_names_too_long_for_an_index_are_refused_by_both(any_store: Store) -> None:
