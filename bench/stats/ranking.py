@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import ranks
-from bench.stats.aggregate import Estimate, improvement_probability, interquartile_mean_interval
+from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.paired import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 from bench.stats.pairs import Declared, Direction, losses, repeats
@@ -201,10 +201,11 @@ def _pairs(
     couples = list(combinations(order, 2))
     p = np.array([float(wilcoxon_test(table[:, i] - table[:, j])) for i, j in couples])
     p_adjusted = adjusted(p, settings.correction)
+    improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
     return tuple(
         RankedPair(
             names[i], names[j], float(average[j] - average[i]), float(nemenyi[i, j]), float(p[n]), float(p_adjusted[n]),
-            improvement_probability([v[i] for v in runs], [v[j] for v in runs], generator, level=settings.level),
+            improvements[n],
             _verdict(table[:, i] - table[:, j], float(p_adjusted[n]), settings.alpha),
         )
         for n, (i, j) in enumerate(couples)
