@@ -12,6 +12,7 @@ from bench.leaderboard.listing import Row, protocol_notes
 from bench.stats import Declared, Settings, adjusted, bca_interval, hull, losses, permutation_test, t_interval, t_test
 from bench.stats.comparison import FEWEST_PAIRS
 
+NAN = float("nan")
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -29,8 +30,8 @@ class Entry:
     repeats: int  # finite values behind it; on an overall board datasets
     planned: int
     lost: str = ""  # what is not among them, in words
-    score: float = float("nan")  # on an overall board: interquartile mean of standardised losses, to which low and
-    # high belong
+    behind: tuple[float, float, float] | None = None  # mean difference to the best on common repeats, and its interval
+    score: float = NAN  # on an overall board: interquartile mean of standardised losses; low and high are its interval
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,14 @@ def dataset_board(
     better, tested = _better(losses(numbers, measure), finite, share, settings)
     means = np.array([row[mask].mean() if mask.any() else np.nan for row, mask in zip(numbers, finite, strict=True)])
     ends = _intervals(numbers, finite, share, settings)
-    order = sorted(range(len(rows)), key=lambda i: (np.isnan(means[i]), _badness(means[i], measure), methods[i]))
+    order = sorted(range(len(rows)), key=lambda i: (np.isnan(means[i]), _badness(float(means[i]), measure), methods[i]))
+    gaps = _behind(losses(numbers, measure), finite, order[0], share, settings)
     letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
     entries = tuple(
         Entry(
             methods[i], 1 + int(better[:, i].sum()) if finite[i].any() else None, letters[i], float(means[i]),
             float(ends[i, 0]), float(ends[i, 1]), int(finite[i].sum()), rows[i].planned,
-            _lost(rows[i], int(np.isinf(numbers[i]).sum())),
+            _lost(rows[i], int(np.isinf(numbers[i]).sum())), gaps[i],
         )
         for i in order
     )  # fmt: skip
@@ -162,6 +164,22 @@ def _intervals(numbers: Array, finite: Mask, share: float, settings: Settings) -
             student = hull(bootstrap, student)
         ends[which] = student
     return ends
+
+
+def _behind(
+    loss: Array, finite: Mask, best: int, share: float, settings: Settings
+) -> list[tuple[float, float, float] | None]:  # fmt: skip
+    """Return how much worse than the best every method is on the repeats that both have, with intervals.
+
+    Positive is worse, whatever the direction of the metric. The interval is that of the difference: repeats that are
+    hard for all methods do not widen it.
+    """
+    differences = np.where(finite & finite[best], loss - loss[best], np.nan)
+    ends = _intervals(differences, np.isfinite(differences), share, settings)
+    return [
+        None if i == best or not np.isfinite(d).any() else (float(np.nanmean(d)), float(ends[i, 0]), float(ends[i, 1]))
+        for i, d in enumerate(differences)
+    ]
 
 
 def _lost(row: Row, infinite: int) -> str:

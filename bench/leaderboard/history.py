@@ -6,7 +6,7 @@ to one line where all but versions, data and seed is the same.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sqlalchemy import select
 from bench.database import chunks
 from bench.leaderboard.listing import Row
 from bench.leaderboard.provenance import Provenance, provenance
+from bench.protocol import Protocol
 from bench.schema import cells, environments, metrics
 from bench.stats import t_interval
 from bench.store import Store
@@ -84,7 +85,21 @@ def _point(
 def _identity(spec: Mapping[str, Any]) -> str:
     """Return what stays the same from version to version."""
     named = {kind: [spec[kind][0], spec[kind][3]] for kind in ("dataset", "method")}
-    return json.dumps([named, spec["protocol"], spec["space"]], sort_keys=True)
+    # A key that a later version added to the protocol stands at its default in what was run before.
+    protocol = _beside(spec["protocol"], asdict(Protocol()))
+    return json.dumps([named, protocol, spec["space"]], sort_keys=True)
+
+
+def _beside(given: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what differs from the defaults."""
+    own = {}
+    for key, value in given.items():
+        usual = default.get(key)
+        inner = isinstance(value, Mapping) and isinstance(usual, Mapping)
+        left = _beside(value, usual) if inner else value  # type: ignore[arg-type]  # both are mappings here
+        if left != ({} if inner else usual):
+            own[key] = left
+    return own
 
 
 def _version(spec: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ def overall_board(
     )
     said = [message for message in ranking.messages if "signed-rank" not in message and "signed ranks" not in message]
     return Board(
-        rows[0].suite, task, None, measure.name, device, _entries(ranking), words, tuple([*notes, *said]),
+        rows[0].suite, task, None, measure.name, device, _entries(ranking), words, (*notes, *said),
         ranking.datasets,
     )  # fmt: skip
 

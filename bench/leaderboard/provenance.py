@@ -35,7 +35,7 @@ class Provenance:
 def provenance(cell: Mapping[str, Any]) -> Provenance:
     """Return where a stored cell comes from (a row of `Store.cells`)."""
     spec, environment = _object(cell.get("spec")), _environment(cell.get("environment"))
-    return Provenance(spec, environment, tuple([*_unknown_surroundings(cell.get("environment")), *_unspecified(spec)]))
+    return Provenance(spec, environment, (*_unknown_surroundings(cell.get("environment")), *_unspecified(spec)))
 
 
 def _unspecified(spec: Mapping[str, Any]) -> list[str]:

@@ -49,12 +49,12 @@ def rerun(rows: Sequence[Row], registry: Registry) -> Rerun:
 
 
 def _remark(plugins: Mapping[str, str], file: str) -> str:
-    remarks = [f"{file} lies beside the leaderboard's index.html."] if file else []
-    remarks += [
+    remarks = ["The suite file lies beside the leaderboard's index.html:"] if file else []
+    told = [
         f"The plug-in {name} was a file with the BLAKE2b hash {digest}; it is not part of uqbench."
         for name, digest in plugins.items()
     ]
-    return " ".join(remarks)
+    return " ".join([*told, *remarks])
 
 
 def _code(codes: Sequence[str]) -> list[str]:
