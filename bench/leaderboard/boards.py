@@ -63,17 +63,22 @@ def dataset_board(
     overlap = len({print_ for row in rows for print_ in row.data}) > 1
     share = settings.test_share if overlap else 0.0
     finite = np.isfinite(numbers)
-    better, tested = _better(losses(numbers, measure), finite, share, settings)
-    means = np.array([row[mask].mean() if mask.any() else np.nan for row, mask in zip(numbers, finite, strict=True)])
-    ends = _intervals(numbers, finite, share, settings)
-    order = sorted(range(len(rows)), key=lambda i: (np.isnan(means[i]), _badness(float(means[i]), measure), methods[i]))
-    gaps = _behind(losses(numbers, measure), finite, order[0], share, settings)
+    loss = losses(numbers, measure)
+    better, tested = _better(loss, finite, share, settings)
+    means, badness = _means(numbers, finite), _means(loss, finite)
+    order = sorted(range(len(rows)), key=lambda i: (np.isnan(badness[i]), badness[i], methods[i]))
+    # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
+    gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
+    gaps[order[0]] = np.nan
+    ends, behind = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
+    behind = np.column_stack([_means(gaps, np.isfinite(gaps)), behind])
     letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
     entries = tuple(
         Entry(
             methods[i], 1 + int(better[:, i].sum()) if finite[i].any() else None, letters[i], float(means[i]),
             float(ends[i, 0]), float(ends[i, 1]), int(finite[i].sum()), rows[i].planned,
-            _lost(rows[i], int(np.isinf(numbers[i]).sum())), gaps[i],
+            _lost(rows[i], int(np.isinf(numbers[i]).sum())),
+            None if np.isnan(behind[i, 0]) else (float(behind[i, 0]), float(behind[i, 1]), float(behind[i, 2])),
         )
         for i in order
     )  # fmt: skip
@@ -112,8 +117,10 @@ def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else chr(ord("A") + number - 26) if number < 52 else chr(200 + number)
 
 
-def _badness(mean: float, measure: Declared) -> float:
-    return float(losses(mean, measure)) if np.isfinite(mean) else 0.0
+def _means(values: Array, counted: Mask) -> Array:
+    """Return the mean of every row over what is counted; NaN where nothing is."""
+    sums = np.where(counted, values, 0.0).sum(axis=1)
+    return np.where(counted.any(axis=1), sums / np.maximum(counted.sum(axis=1), 1), np.nan)
 
 
 def _better(loss: Array, finite: Mask, share: float, settings: Settings) -> tuple[Mask, int]:
@@ -148,9 +155,10 @@ def _p(d: Array, share: float, settings: Settings) -> Array:
     return p
 
 
-def _intervals(numbers: Array, finite: Mask, share: float, settings: Settings) -> Array:
-    """Return intervals of the means `[methods, 2]`: the hull of t and BCa, t alone below five repeats."""
+def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
+    """Return intervals of the means `[rows, 2]`: the hull of t and BCa, t alone below five repeats."""
     ends = np.full((len(numbers), 2), np.nan)
+    finite = np.isfinite(numbers)
     counts = finite.sum(axis=1)
     for count in set(counts.tolist()) - {0, 1}:
         which = np.flatnonzero(counts == count)
@@ -164,22 +172,6 @@ def _intervals(numbers: Array, finite: Mask, share: float, settings: Settings) -
             student = hull(bootstrap, student)
         ends[which] = student
     return ends
-
-
-def _behind(
-    loss: Array, finite: Mask, best: int, share: float, settings: Settings
-) -> list[tuple[float, float, float] | None]:  # fmt: skip
-    """Return how much worse than the best every method is on the repeats that both have, with intervals.
-
-    Positive is worse, whatever the direction of the metric. The interval is that of the difference: repeats that are
-    hard for all methods do not widen it.
-    """
-    differences = np.where(finite & finite[best], loss - loss[best], np.nan)
-    ends = _intervals(differences, np.isfinite(differences), share, settings)
-    return [
-        None if i == best or not np.isfinite(d).any() else (float(np.nanmean(d)), float(ends[i, 0]), float(ends[i, 1]))
-        for i, d in enumerate(differences)
-    ]
 
 
 def _lost(row: Row, infinite: int) -> str:

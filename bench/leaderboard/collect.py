@@ -19,6 +19,7 @@ from bench.results import StoredResults
 from bench.stats import Settings
 from bench.store import Store
 
+SETTINGS = Settings(resamples=4_000)  # thousands of intervals of which two digits are shown
 ALL = "all"  # what --metric says for every metric that is stored
 
 
@@ -53,7 +54,7 @@ class Leaderboard:
 
 
 def collect(
-    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = Settings(),  # noqa: B008
+    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = SETTINGS,
 ) -> Leaderboard:  # fmt: skip
     """Read a store: all suites, or those named; by the metrics they show, or by those named ('all' for every one)."""
     known = store.suites()
@@ -147,8 +148,7 @@ def _boards(
                 if board is not None:
                     yield board
             for dataset, one in part.groupby("dataset", sort=True):
-                there_too = [row for row in of_task if row.dataset == dataset and _has(row, one)]
-                for device, on_it, own in _by_device(there_too, one, measure):
+                for device, on_it, own in _by_device([row for row in of_task if row.dataset == dataset], one, measure):
                     yield dataset_board(on_it, own, measure, task=task, device=device, settings=settings)
 
 
@@ -158,14 +158,13 @@ def _by_device(
     """Yield rows and values by device, where there are several; quality does not depend on it and is pooled too."""
     devices = sorted({device for row in rows for device in row.devices})
     if len(devices) > 1 and measure.family != "cost":
-        yield None, list(rows), values
+        yield None, *_having(rows, values)
     for device in devices:
-        own = values[values["device"] == device]
-        on_it = [row for row in rows if device in row.devices and _has(row, own)]
-        if on_it:
-            yield device, on_it, own
+        yield device, *_having([row for row in rows if device in row.devices], values[values["device"] == device])
 
 
-def _has(row: Row, values: pd.DataFrame) -> bool:
-    """Whether a method has the metric, or would have it had it not diverged in every cell."""
-    return row.method in set(values["method"]) or row.states.get("diverged", 0) == row.planned
+def _having(rows: Sequence[Row], values: pd.DataFrame) -> tuple[list[Row], pd.DataFrame]:
+    """Return the rows that have the metric, or would have it had they not diverged in every cell."""
+    places = set(zip(values["dataset"], values["method"], strict=True))
+    kept = [r for r in rows if (r.dataset, r.method) in places or r.states.get("diverged", 0) == r.planned]
+    return kept, values

@@ -68,8 +68,7 @@ def interval(on: Axis, middle: float, low: float, high: float, target: float | N
     """Return one interval as a picture without text; '' where there is no number."""
     if not math.isfinite(middle):
         return Markup("")
-    grid = "".join(f"M{on.x(tick)} 0V{HEIGHT}" for tick in on.ticks)
-    parts = [f'<path class="g" d="{grid}"/>']
+    parts = []
     if target is not None and not on.beyond(target):
         parts.append(f'<path class="t" d="M{on.x(target)} 0V{HEIGHT}"/>')
     y = HEIGHT // 2
@@ -104,6 +103,29 @@ def scale(on: Axis) -> Markup:
     return Markup(  # numbers only
         f'<svg class="iv scale" viewBox="0 0 {WIDTH} 16" aria-hidden="true"><path class="g" d="{marks}"/>'
         f"{''.join(texts)}</svg>"
+    )
+
+
+def grid(on: Axis) -> str:
+    """Return the lines at the ticks as a background, once for all rows of a table."""
+    places = [on.x(tick) / WIDTH * 100 for tick in on.ticks]
+    return ",".join(
+        f"linear-gradient(90deg,transparent {x:.2f}%,var(--grid) {x:.2f}% {x + 0.5:.2f}%,transparent {x + 0.5:.2f}%)"
+        for x in places
+    )
+
+
+def lanes(letters: Sequence[str], groups: str, most: int) -> Markup:
+    """Return the bars of a method's groups, each in the lane of its group, so that rows one below the other join."""
+    if len(letters) > most:
+        return Markup("")
+    on = [n for n, letter in enumerate(letters) if letter in groups]
+    bars = "".join(f"M{5 + 10 * n} 0v9" for n in on if n)
+    first = '<path class="f" d="M5 0v9"/>' if 0 in on else ""
+    rest = f'<path d="{bars}"/>' if bars else ""
+    return Markup(
+        f'<svg class="lanes" style="width:{10 * len(letters)}px" viewBox="0 0 {10 * len(letters)} 9" '
+        f'preserveAspectRatio="none" aria-hidden="true">{first}{rest}</svg>'
     )
 
 

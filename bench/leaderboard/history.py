@@ -21,6 +21,9 @@ from bench.stats import t_interval
 from bench.store import Store
 
 
+DEFAULTS = asdict(Protocol())
+
+
 @dataclass(frozen=True)
 class Point:
     """The results of one version."""
@@ -86,7 +89,7 @@ def _identity(spec: Mapping[str, Any]) -> str:
     """Return what stays the same from version to version."""
     named = {kind: [spec[kind][0], spec[kind][3]] for kind in ("dataset", "method")}
     # A key that a later version added to the protocol stands at its default in what was run before.
-    protocol = _beside(spec["protocol"], asdict(Protocol()))
+    protocol = _beside(spec["protocol"], DEFAULTS)
     return json.dumps([named, protocol, spec["space"]], sort_keys=True)
 
 

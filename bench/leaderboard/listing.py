@@ -11,6 +11,9 @@ import pandas as pd
 from bench.leaderboard.provenance import Provenance, provenance
 
 
+COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
+
+
 @dataclass(frozen=True)
 class Row:
     """The results of one method on one dataset of a suite."""
@@ -74,8 +77,9 @@ def listing(suite: str, cells: pd.DataFrame) -> Listing:
     """
     rows: list[Row] = []
     unlisted: list[Unlisted] = []
-    for (dataset, method), group in cells.groupby(["dataset", "method"], sort=True):
-        records: list[dict[str, Any]] = [{str(k): v for k, v in r.items()} for r in group.to_dict("records")]
+    columns = {name: cells[name].tolist() for name in COLUMNS}
+    for (dataset, method), places in cells.groupby(["dataset", "method"], sort=True).indices.items():
+        records = [{name: values[i] for name, values in columns.items()} for i in places]
         states = Counter(_state(record["status"]) for record in records)
         made = [record for record in records if _state(record["status"]) in ("ok", "diverged")]
         place = {"suite": suite, "dataset": str(dataset), "method": str(method)}

@@ -26,7 +26,7 @@ def overall_board(
     kept = frame[frame["dataset"].isin(datasets) & frame["method"].isin(methods)]
     own = cells[cells["dataset"].isin(datasets) & cells["method"].isin(methods)]
     try:
-        ranking = rank(kept, measure, methods=methods, cells=own, settings=settings)
+        ranking = rank(kept, measure, methods=methods, cells=own, settings=settings, pairwise=False)
     except UserError:  # no repeat that all methods have on at least two datasets
         return None
     words = (

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.drawing import Axis, axis, interval, scale
+from bench.leaderboard.drawing import Axis, axis, grid, interval, lanes, scale
 from bench.leaderboard.names import file_name
 from bench.leaderboard.numbers import digits, shown
 from bench.metrics import Metric, condition
@@ -26,13 +26,14 @@ class Line:
     place: str
     place_value: int
     groups: str
+    lanes: Markup
     value: str
-    value_number: float | None  # to sort by
+    value_number: str  # to sort by; '' where there is none
     interval: str
     picture: Markup
     behind: str
     behind_interval: str
-    behind_number: float | None
+    behind_number: str
     behind_picture: Markup
     repeats: str
     short: bool  # fewer repeats than were planned
@@ -50,9 +51,10 @@ class ShownBoard:
     name: str  # of the metric, with its condition
     better: str
     lines: tuple[Line, ...]
-    letters: tuple[str, ...]  # all groups, for their lanes
+    laned: bool  # groups are drawn as bars in lanes, rather than told by letters
     scale: Markup
     behind_scale: Markup
+    grids: str  # the lines behind the intervals, as properties of style
     clipped: bool
     datasets: tuple[tuple[str, str], ...] = field(default=())  # of an overall board: name and page
 
@@ -94,14 +96,15 @@ def _shown(number: int, board: Board, metric: Metric, places: Mapping[Any, Mappi
     behind = None if overall else axis(gaps, [0.0])
     letters = tuple(dict.fromkeys(letter for entry in board.entries for letter in entry.groups))
     lines = [
-        _line(entry, board, metric, on, behind, decimals, places)
+        _line(entry, board, metric, on, behind, decimals, places, lanes(letters, entry.groups, MANY_GROUPS))
         for decimals in [(_decimals(drawn), _decimals(gaps))]
         for entry in board.entries
     ]
     empty = Markup("")
     return ShownBoard(
         f"b{number}", board, metric, metric_name(board.metric), better(metric), tuple(lines),
-        letters if len(letters) <= MANY_GROUPS else (), scale(on) if on else empty, scale(behind) if behind else empty,
+        len(letters) <= MANY_GROUPS, scale(on) if on else empty, scale(behind) if behind else empty,
+        ";".join(f"{name}:{grid(one)}" for name, one in (("--own", on), ("--gap", behind)) if one),
         bool((on and on.clipped) or (behind and behind.clipped)),
         tuple((name, f"datasets/{file_name(name)}.html") for name in board.datasets),
     )  # fmt: skip
@@ -113,7 +116,7 @@ def _decimals(rows: Sequence[tuple[float, ...]]) -> int:
 
 def _line(
     entry: Entry, board: Board, metric: Metric, on: Axis | None, behind_axis: Axis | None,
-    decimals: tuple[int, int], places: Mapping[Any, Mapping[str, int | None]],
+    decimals: tuple[int, int], places: Mapping[Any, Mapping[str, int | None]], bars: Markup,
 ) -> Line:  # fmt: skip
     own, gap = decimals
     overall = board.dataset is None
@@ -126,19 +129,24 @@ def _line(
         place=str(entry.place) if entry.place is not None else "–",
         place_value=entry.place if entry.place is not None else 10**6,
         groups=entry.groups,
+        lanes=bars,
         value=f"{entry.value:.2f}" if overall else shown(entry.value, own),
-        value_number=entry.value if math.isfinite(entry.value) else None,
+        value_number=_to_sort(entry.value),
         interval=_interval(entry.low, entry.high, own),
         picture=interval(on, middle, entry.low, entry.high, target) if on else Markup(""),
         behind=_signed(behind[0], gap) if behind else "",
         behind_interval=_interval(behind[1], behind[2], gap) if behind else "",
-        behind_number=behind[0] if behind and math.isfinite(behind[0]) else None,
+        behind_number=_to_sort(behind[0]) if behind else "" if entry.place is None else "0",
         behind_picture=interval(behind_axis, *behind) if behind and behind_axis else Markup(""),
         repeats=str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}",
         short=entry.repeats < entry.planned,
         lost=entry.lost,
         places=tuple(_place(board, name, entry.method, places) for name in board.datasets),
     )
+
+
+def _to_sort(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else ""
 
 
 def _interval(low: float, high: float, decimals: int) -> str:

@@ -36,9 +36,6 @@
     const header = button.closest("th");
     sort(header, header.getAttribute("aria-sort") === "ascending");
   }));
-  document.querySelectorAll("table.ranking tbody tr > :not(.name)").forEach((cell) => {
-    if (cell.dataset.v === undefined && cell.tagName === "TH") cell.dataset.v = cell.textContent.trim();
-  });
 
   // One filter above a table: rows of one metric.
   document.querySelectorAll("form[data-filter]").forEach((form) => {
