@@ -124,7 +124,7 @@ def lanes(letters: Sequence[str], groups: str, most: int) -> Markup:
     first = '<path class="f" d="M5 0v9"/>' if 0 in on else ""
     rest = f'<path d="{bars}"/>' if bars else ""
     return Markup(
-        f'<svg class="lanes" style="width:{10 * len(letters)}px" viewBox="0 0 {10 * len(letters)} 9" '
+        f'<svg class="lanes" viewBox="0 0 {10 * len(letters)} 9" '
         f'preserveAspectRatio="none" aria-hidden="true">{first}{rest}</svg>'
     )
 

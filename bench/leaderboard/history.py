@@ -20,7 +20,6 @@ from bench.schema import cells, environments, metrics
 from bench.stats import t_interval
 from bench.store import Store
 
-
 DEFAULTS = asdict(Protocol())
 
 

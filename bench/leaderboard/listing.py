@@ -10,7 +10,6 @@ import pandas as pd
 
 from bench.leaderboard.provenance import Provenance, provenance
 
-
 COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
 
 
@@ -78,11 +77,14 @@ def listing(suite: str, cells: pd.DataFrame) -> Listing:
     rows: list[Row] = []
     unlisted: list[Unlisted] = []
     columns = {name: cells[name].tolist() for name in COLUMNS}
-    for (dataset, method), places in cells.groupby(["dataset", "method"], sort=True).indices.items():
+    by_place: dict[tuple[str, str], list[int]] = {}
+    for i, pair in enumerate(zip(cells["dataset"].tolist(), cells["method"].tolist(), strict=True)):
+        by_place.setdefault(pair, []).append(i)
+    for (dataset, method), places in sorted(by_place.items()):
         records = [{name: values[i] for name, values in columns.items()} for i in places]
         states = Counter(_state(record["status"]) for record in records)
         made = [record for record in records if _state(record["status"]) in ("ok", "diverged")]
-        place = {"suite": suite, "dataset": str(dataset), "method": str(method)}
+        place = {"suite": suite, "dataset": dataset, "method": method}
         if not made:
             told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
             unlisted.append(Unlisted(**place, cells=len(records), reason=f"no result: {told}", provenance=False))

@@ -54,7 +54,7 @@ class ShownBoard:
     laned: bool  # groups are drawn as bars in lanes, rather than told by letters
     scale: Markup
     behind_scale: Markup
-    grids: str  # the lines behind the intervals, as properties of style
+    style: str  # the width of the lanes and the lines behind the intervals
     clipped: bool
     datasets: tuple[tuple[str, str], ...] = field(default=())  # of an overall board: name and page
 
@@ -104,7 +104,12 @@ def _shown(number: int, board: Board, metric: Metric, places: Mapping[Any, Mappi
     return ShownBoard(
         f"b{number}", board, metric, metric_name(board.metric), better(metric), tuple(lines),
         len(letters) <= MANY_GROUPS, scale(on) if on else empty, scale(behind) if behind else empty,
-        ";".join(f"{name}:{grid(one)}" for name, one in (("--own", on), ("--gap", behind)) if one),
+        ";".join(
+            [
+                f"--lanes:{10 * len(letters) if len(letters) <= MANY_GROUPS else 0}px",
+                *(f"{name}:{grid(one)}" for name, one in (("--own", on), ("--gap", behind)) if one),
+            ]
+        ),
         bool((on and on.clipped) or (behind and behind.clipped)),
         tuple((name, f"datasets/{file_name(name)}.html") for name in board.datasets),
     )  # fmt: skip
