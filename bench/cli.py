@@ -14,6 +14,7 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_leaderboard import leaderboard
 from bench.cli_plugins import new, verify
 from bench.cli_stats import compare, rank
 from bench.cli_store import COMMANDS as STORE_COMMANDS
@@ -393,6 +394,7 @@ def _device(name: str) -> str:
 
 
 app.add_command(data_commands)
+app.add_command(leaderboard)
 app.add_command(new)
 app.add_command(verify)
 app.add_command(compare)
