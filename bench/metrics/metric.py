@@ -22,7 +22,8 @@ class Metric:
     `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
     observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
-    has no `compute`: it is the value of the metric named there minus the baseline method's value of it.
+    has no `compute`: it is the value of the metric named there minus the baseline method's value of it. A `signed`
+    metric may be zero or below, so that a share of it means nothing.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Metric:
     source: str
     compute: Callable[[Forecast], float] | None
     relative_to: str | None = None
+    signed: bool = False
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
