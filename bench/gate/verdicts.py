@@ -20,7 +20,7 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from bench.gate.margins import Margin, margin_of
 from bench.gate.measured import Measured, Place, declaration
@@ -164,7 +164,7 @@ def _one_sided(worse: Array) -> float:
     """
     if is_constant(worse):
         return 0.0 if worse.mean() > 0.0 else 1.0
-    return float(scipy.stats.t.sf(worse.mean() / standard_error(worse), len(worse) - 1))
+    return float(scipy.special.stdtr(len(worse) - 1, -worse.mean() / standard_error(worse)))
 
 
 def decide(

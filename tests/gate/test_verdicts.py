@@ -160,12 +160,12 @@ def test_exchanging_the_sides_exchanges_the_verdicts(seed: int, shift: float, me
 
 
 def test_other_seeds_without_a_change_raise_no_alarm_beyond_the_level() -> None:
-    """Pairs that nothing ties: 300 gates of 20 comparisons each."""
+    """Pairs that nothing ties: 120 gates of 10 comparisons each."""
     generator = np.random.default_rng(0)
-    names = [name for name, metric in catalogue().items() if metric.direction == "lower" and not metric.signed][:20]
-    rules = Rules(alpha=0.05)
+    names = [name for name, metric in catalogue().items() if metric.direction == "lower" and not metric.signed][:10]
+    rules = Rules(alpha=0.2)
     alarms = 0
-    for _ in range(300):
+    for _ in range(120):
         before, after = ({name: generator.gamma(20, 0.05, 10) for name in names} for _ in range(2))
         alarms += any(row.verdict == "regressed" for row in decided(before, after, rules))
-    assert alarms <= 24  # 5 % are 15; 24 has a chance of 1 % above
+    assert 0 < alarms <= 35  # 20 % are 24; above 35 it is 1 % likely
