@@ -157,6 +157,10 @@ class Method:
         """
         return net(x)
 
+    def inspect(self, net: Net) -> dict[str, Tensor]:
+        """Return what is worth looking at in a trained network (noise levels, ...); kept for figures."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Split:
@@ -244,6 +248,10 @@ class Results(Protocol):
 
     def curves(self, key: str) -> Curves | None:
         """Return the stored predictions of one cell."""
+        ...
+
+    def arrays(self, key: str) -> Mapping[str, Array]:
+        """Return all arrays that were stored of one cell, by name (`history/train_loss`, `inspect/...`)."""
         ...
 
 

@@ -1,10 +1,12 @@
 """Stored results of one suite, as reports see them."""
 
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bench.metrics import catalogue
 from bench.store import Store
@@ -60,8 +62,13 @@ class StoredResults:
         """Return the stored predictions of one cell."""
         from bench.api import Curves  # brings torch, which an export can do without
 
-        arrays = self._store.load_arrays(key)
-        return None if arrays is None else Curves(**arrays)
+        arrays = self.arrays(key)
+        kept = {field.name: arrays[field.name] for field in fields(Curves) if field.name in arrays}
+        return Curves(**kept) if kept.keys() >= {"observed", "mean", "variance"} else None
+
+    def arrays(self, key: str) -> dict[str, NDArray[Any]]:
+        """Return all arrays that were stored of one cell, by name."""
+        return self._store.load_arrays(key) or {}
 
     def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
         """Return the metrics that are differences to the baseline method on the same split."""

@@ -56,8 +56,9 @@ def read_margin(given: float | str, where: str) -> Margin:
 
 def margin_of(metric: Metric, given: Mapping[str, Margin]) -> Margin:
     """Return the margin of a metric: what the suite says about it, about its family, or the family's default."""
-    if metric.name in given:
-        return given[metric.name]
+    bare = metric.name.partition("@")[0]  # what comes after it is a condition
+    if bare in given:
+        return given[bare]
     positive, signed, target = DEFAULTS[metric.family]
     own = target if metric.direction == "target" else signed if metric.signed else positive
     family = given.get(metric.family)

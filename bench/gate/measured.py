@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Results
-from bench.metrics import Metric, catalogue
+from bench.metrics import Metric, catalogue, declaration
 from bench.stats.paired import Array
 from bench.suite import Suite
 
@@ -50,9 +50,9 @@ class Measured:
         return Measured(self.seeds, values, lost, self.environment, self.codes, self.remarks)
 
 
-def declaration(metric: str) -> Metric | None:
-    """Return the declaration of a stored metric, also of one under a condition (`name@condition`)."""
-    return catalogue().get(metric.partition("@")[0])
+def declared(metric: str) -> Metric | None:
+    """Return the declaration of a stored metric (`name` or `name@condition`), or None where nobody declares it."""
+    return declaration(metric) if metric.partition("@")[0] in catalogue() else None
 
 
 def gated_metrics(suite: Suite) -> list[str]:
@@ -63,7 +63,7 @@ def gated_metrics(suite: Suite) -> list[str]:
 def measured(results: Results, metrics: Collection[str], seeds: Sequence[int]) -> Measured:
     """Return what a store holds of some metrics at some seeds."""
     frame, cells = results.frame, results.cells
-    gated = [name for name in frame["metric"].unique() if name.partition("@")[0] in metrics and declaration(name)]
+    gated = [name for name in frame["metric"].unique() if name.partition("@")[0] in metrics and declared(name)]
     frame = frame[frame["metric"].isin(gated) & frame["seed"].isin(seeds)]
     cells = cells[cells["seed"].isin(seeds)]
     table = frame.pivot(index=["dataset", "method", "metric"], columns="seed", values="value")

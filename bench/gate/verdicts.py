@@ -23,7 +23,7 @@ import numpy as np
 import scipy.special
 
 from bench.gate.margins import Margin, margin_of
-from bench.gate.measured import Measured, Place, declaration
+from bench.gate.measured import Measured, Place, declared
 from bench.metrics import Metric
 from bench.stats.corrections import holm
 from bench.stats.paired import Array, equivalence_test, is_constant, standard_error
@@ -89,7 +89,7 @@ def _lost(then: Measured, now: Measured) -> Iterator[Compared]:
         before, after = (_count(side.lost.get(place, {})) for side in (then, now))
         if missing:
             why = now.remarks.get(place) or now.remarks.get((place[0], "")) or _statuses(now, place)
-            family = next((m.family for name in rows if (m := declaration(name))), "")
+            family = next((m.family for name in rows if (m := declared(name))), "")
             yield Compared(*place, RUNS, family, "missing", note=why or "not in the suite any more")
         elif after > before:
             note = f"{_statuses(now, place)}; in the baseline {_statuses(then, place) or 'none'}"
@@ -111,14 +111,14 @@ def _new(then: Measured, now: Measured) -> Iterator[Compared]:
             yield Compared(*place, "all metrics", "", "new", note="not in the baseline")
             continue
         for name in sorted(set(rows) - set(then.values[place])):
-            metric = declaration(name)
+            metric = declared(name)
             yield Compared(*place, name, metric.family if metric else "", "new", note="not in the baseline")
 
 
 def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[Compared]:
     for place, rows in sorted(then.values.items()):
         for name, before in sorted(rows.items()) if place in now.values else ():
-            metric = declaration(name)
+            metric = declared(name)
             if metric is None:
                 yield Compared(*place, name, "", "missing", note="no metric of this name is declared any more")
                 continue

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from bench.api import Curves
+from bench.api import Array, Curves
 from bench.protocol import Protocol
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
@@ -40,6 +40,11 @@ class MadeResults:
     def curves(self, key: str) -> Curves | None:
         """Return the predictions of one cell."""
         return self.predictions.get(key)
+
+    def arrays(self, key: str) -> dict[str, Array]:
+        """Return the arrays of one cell."""
+        curves = self.predictions.get(key)
+        return {} if curves is None else {name: a for name, a in vars(curves).items() if a is not None}
 
 
 def made(
