@@ -168,17 +168,11 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
         from bench.gate.margins import read_margins
         from bench.metrics import catalogue
 
-<<<<<<< HEAD
         for key, named in (("metrics", suite.metrics), ("gate.metrics", suite.gate.metrics)):
             for metric in named:
-                if metric not in catalogue():
+                if metric.partition("@")[0] not in catalogue():
                     raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
         read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
-=======
-        for metric in suite.metrics:
-            if metric.partition("@")[0] not in catalogue():
-                raise unknown_name("metric", metric, catalogue(), f"{where}: metrics")
->>>>>>> main
     suite._where = where
     return suite
 
@@ -212,14 +206,10 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
 def _fields_of(place: Sequence[str]) -> set[str]:
     from bench.protocol import PROBES, Architecture, Training
 
-<<<<<<< HEAD
-    parts: dict[str, Any] = {"training": Training, "network": Architecture}
     if list(place) == ["gate"]:
         return set(GateEntry.model_fields)
-=======
     # The keys of a probe are told with its kind in front.
     parts: dict[str, Any] = {"training": Training, "network": Architecture, "probe": PROBES["test"], **PROBES}
->>>>>>> main
     return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
 
 

@@ -63,7 +63,8 @@ def gated_metrics(suite: Suite) -> list[str]:
 def measured(results: Results, metrics: Collection[str], seeds: Sequence[int]) -> Measured:
     """Return what a store holds of some metrics at some seeds."""
     frame, cells = results.frame, results.cells
-    gated = [name for name in frame["metric"].unique() if name.partition("@")[0] in metrics and declared(name)]
+    stored = [str(name) for name in frame["metric"].unique()]
+    gated = [name for name in stored if ({name, name.partition("@")[0]} & set(metrics)) and declared(name)]
     frame = frame[frame["metric"].isin(gated) & frame["seed"].isin(seeds)]
     cells = cells[cells["seed"].isin(seeds)]
     table = frame.pivot(index=["dataset", "method", "metric"], columns="seed", values="value")

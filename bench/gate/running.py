@@ -15,7 +15,7 @@ from bench.gate.gate import Gate, gate
 from bench.gate.margins import read_margins
 from bench.gate.measured import Measured, Place, gated_metrics, measured
 from bench.gate.verdicts import Rules
-from bench.metrics import catalogue
+from bench.metrics import catalogue, declaration
 from bench.registry import Registry
 from bench.results import StoredResults
 from bench.run import run
@@ -64,7 +64,7 @@ class Measuring:
             yield suite
             return
         methods: dict[str, set[str]] = defaultdict(set)
-        relative = any(catalogue()[name].relative_to for name in gated_metrics(suite))
+        relative = any(declaration(name).relative_to for name in gated_metrics(suite))
         for dataset, method in places:
             methods[dataset].add(method)
             if relative and suite.baseline:
