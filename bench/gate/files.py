@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from bench.errors import UserError
 from bench.gate.gate import Gate
-from bench.gate.text import number, summary
+from bench.gate.text import summary, told
 
 
 def as_json(made: Gate, *, strict: bool = False) -> str:
@@ -55,13 +55,13 @@ def junit(made: Gate, *, strict: bool = False) -> str:
     )  # fmt: skip
     for row in made.rows:
         case = Xml.SubElement(suite, "testcase", classname=f"{made.suite}.{row.dataset}.{row.method}", name=row.metric)
-        told = f"{row.verdict}: {number(row.baseline)} -> {number(row.now)} over {row.pairs} seeds. {row.note}".strip()
+        sentence = told(row)
         if id(row) in bad:
-            Xml.SubElement(case, "failure", message=told, type=row.verdict)
+            Xml.SubElement(case, "failure", message=sentence, type=row.verdict)
         elif row in skipped:
-            Xml.SubElement(case, "skipped", message=told)
+            Xml.SubElement(case, "skipped", message=sentence)
         else:
-            Xml.SubElement(case, "system-out").text = told
+            Xml.SubElement(case, "system-out").text = sentence
     root = Xml.Element("testsuites")
     root.append(suite)
     Xml.indent(root)

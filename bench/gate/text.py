@@ -22,8 +22,8 @@ def summary(made: Gate, *, strict: bool = False) -> str:
             "to the baseline; no statistics were needed"
         )
     counts = made.counts()
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
-    return f"{'FAILED' if made.failing(strict=strict) else 'passed'}: suite {made.suite}: {told}"
+    each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
+    return f"{'FAILED' if made.failing(strict=strict) else 'passed'}: suite {made.suite}: {each}"
 
 
 def gate_lines(made: Gate, *, strict: bool = False) -> Iterator[str]:
@@ -101,6 +101,14 @@ def _shown(made: Gate, *, every: bool = False) -> list[Compared]:
         if every or row.verdict != "inconclusive" or undecided <= MOST_LINES:
             kept.append(row)
     return kept
+
+
+def told(row: Compared) -> str:
+    """Return one comparison in a sentence."""
+    p = f", p {_p(row)}" if _p(row) != "–" else ""
+    where = f"{row.verdict}: {row.metric} of {row.method} on {row.dataset}"
+    change = f": {number(row.baseline)} in the baseline, now {number(row.now)} over {row.pairs} seeds{p}"
+    return where + ("" if math.isnan(row.baseline) else change) + (f" ({row.note})" if row.note else "")
 
 
 def number(value: float, *, sign: bool = False) -> str:
