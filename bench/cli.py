@@ -14,6 +14,7 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_gate import COMMANDS as GATE_COMMANDS
 from bench.cli_leaderboard import leaderboard
 from bench.cli_plugins import new, verify
 from bench.cli_stats import compare, rank
@@ -399,7 +400,7 @@ app.add_command(new)
 app.add_command(verify)
 app.add_command(compare)
 app.add_command(rank)
-for command in STORE_COMMANDS:
+for command in (*STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 
 
