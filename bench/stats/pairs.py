@@ -118,7 +118,7 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
-    return Repeats(dataset, numbers[whole].T, lost, unpaired, _overlap(table[whole], cells), tuple(messages))
+    return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
 
 
 def _lost(method: str, infinite: int, cells: pd.DataFrame | None) -> Lost:
@@ -129,7 +129,7 @@ def _lost(method: str, infinite: int, cells: pd.DataFrame | None) -> Lost:
     return Lost(method, **counts, not_run=int(status.isna().sum()), infinite=infinite)
 
 
-def _overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
+def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
     if cells is not None and "spec" in cells:
         prints = {str(json.loads(text).get("data")) for text in cells["spec"].dropna()} - {"None"}

@@ -17,6 +17,7 @@ from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
 FEWEST_DATASETS = 5  # below, average ranks hardly mean anything
+RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,12 @@ class Ranking:
 def rank(
     frame: pd.DataFrame, measure: Declared, *, methods: Sequence[str] | None = None,
     cells: pd.DataFrame | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    intervals: bool = True, pair_intervals: bool = True,
 ) -> Ranking:  # fmt: skip
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
+
+    The ends of scores without `intervals`, and those of win probabilities without `pair_intervals` or `intervals`, are
+    NaN instead of bootstrapped: the 190 pairs of twenty methods take most of a minute.
 
     A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
     another reason is left out, and said to be.
@@ -104,10 +109,12 @@ def rank(
     size = (len(places), len(names))
     difference = ranks.critical_difference(*size, settings.alpha)
     generator = np.random.default_rng(settings.seed)
-    pairs = _pairs(table, names, [place.losses for place in places], settings, generator)
+    resamples = RESAMPLES if intervals else 0
+    for_pairs = resamples if pair_intervals else 0
+    pairs = _pairs(table, names, [place.losses for place in places], settings, generator, for_pairs)
     return Ranking(
         measure.name, measure.direction, measure.target, settings, tuple(place.dataset for place in places),
-        _ranked(table, names, places, difference, settings, generator),
+        _ranked(table, names, places, difference, settings, generator, resamples),
         (float(tied), float(tied_p)), (float(plain), float(plain_p)),
         _floats(ranks.iman_davenport(tied, *size)), _floats(ranks.iman_davenport(plain, *size)),
         difference, f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods", pairs, tuple(messages),
@@ -179,7 +186,7 @@ def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
 
 def _ranked(
     table: Array, names: Sequence[str], places: Sequence[_Place], difference: float, settings: Settings,
-    generator: np.random.Generator,
+    generator: np.random.Generator, resamples: int,
 ) -> tuple[RankedMethod, ...]:  # fmt: skip
     average = ranks.average_ranks(table)
     groups = ranks.rank_groups(average, difference)
@@ -187,15 +194,17 @@ def _ranked(
     made = []
     for i in np.argsort(average, kind="stable"):
         letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
-        score = interquartile_mean_interval([values[i] for values in runs], generator, level=settings.level)
+        own = [values[i] for values in runs]
+        score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
         made.append(RankedMethod(names[i], float(average[i]), letters, score, means))
     return tuple(made)
 
 
 def _pairs(
-    table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator
-) -> tuple[RankedPair, ...]:
+    table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator,
+    resamples: int,
+) -> tuple[RankedPair, ...]:  # fmt: skip
     average, nemenyi = ranks.average_ranks(table), ranks.nemenyi(table)
     order = [int(i) for i in np.argsort(average, kind="stable")]
     couples = list(combinations(order, 2))
@@ -204,7 +213,9 @@ def _pairs(
     return tuple(
         RankedPair(
             names[i], names[j], float(average[j] - average[i]), float(nemenyi[i, j]), float(p[n]), float(p_adjusted[n]),
-            improvement_probability([v[i] for v in runs], [v[j] for v in runs], generator, level=settings.level),
+            improvement_probability(
+                [v[i] for v in runs], [v[j] for v in runs], generator, level=settings.level, resamples=resamples
+            ),
             _verdict(table[:, i] - table[:, j], float(p_adjusted[n]), settings.alpha),
         )
         for n, (i, j) in enumerate(couples)

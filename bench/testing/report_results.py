@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from bench.api import Curves
+from bench.api import Array, Curves
 from bench.protocol import Protocol
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
@@ -19,6 +19,7 @@ METRICS = {"line": ("rmse", "nll", "crps", "picp"), "heaps": ("accuracy", "ece",
 class MadeResults:
     """The results of a suite as `bench.api.Results` describes them."""
 
+    suite: str = "made"
     title: str = "Made for a check"
     baseline: str | None = None
     metrics: list[str] = field(default_factory=list)
@@ -40,6 +41,11 @@ class MadeResults:
     def curves(self, key: str) -> Curves | None:
         """Return the predictions of one cell."""
         return self.predictions.get(key)
+
+    def arrays(self, key: str) -> dict[str, Array]:
+        """Return all arrays of one cell."""
+        known = self.predictions.get(key)
+        return {} if known is None else {name: array for name, array in vars(known).items() if array is not None}
 
 
 def made(
