@@ -157,6 +157,10 @@ class Method:
         """
         return net(x)
 
+    def inspect(self, net: Net) -> dict[str, Tensor]:
+        """Return what is worth looking at in a trained network (noise levels, ...); kept for figures."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Split:
@@ -248,7 +252,7 @@ class Results(Protocol):
         ...
 
     def arrays(self, key: str) -> Mapping[str, Array]:
-        """Return all arrays stored with one cell by name; none where it has none."""
+        """Return all arrays that were stored of one cell, by name (`history/train_loss`, `inspect/...`)."""
         ...
 
 

@@ -163,19 +163,17 @@ def _stored(store: str, suite: str | None) -> _Stored:
 
 def _metrics(results: _Stored, names: Sequence[str], methods: Sequence[str]) -> list["Metric"]:
     """Return the metrics asked for, or those the suite shows, or all there are, that every method named has."""
-    from bench.metrics import catalogue
+    from bench.metrics import declaration
 
-    known = catalogue()
     stored = results.frame.groupby("metric")["method"].agg(set)
     for name in names:
-        if name not in known:
-            raise unknown_name("metric", name, known)
+        declaration(name)
         if name not in stored.index:
             raise unknown_name("metric", name, stored.index, f"suite {results.suite} has no values")
     chosen = list(dict.fromkeys(names or results.metrics or sorted(stored.index)))
     everybody = set(results.cells["method"])
     wanted = {method for method in methods if method in everybody}  # others are complained about later
-    return [known[name] for name in chosen if names or (name in stored.index and wanted <= stored[name])]
+    return [declaration(name) for name in chosen if names or (name in stored.index and wanted <= stored[name])]
 
 
 def _correction(text: str) -> Any:

@@ -8,19 +8,18 @@ import math
 import traceback
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bench.api import Array, Method, Split
 from bench.cell import Outcome
-from bench.draw import Drawing, draw
 from bench.folds import folds
 from bench.member import Fitted, Member, finished, held_out_loss, training_form
-from bench.metrics import Forecast, fit_noise_variance, score
 from bench.networks import network_factory
 from bench.prepare import Prepared, prepare
+from bench.probes import Subject, find
 from bench.protocol import Protocol, Training
 from bench.registry import in_one_line
 from bench.search import Configuration, Selection, configurations
@@ -198,36 +197,14 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             finished(_member(job, method, training, data, _network_seed(job, k)), network)
             for k, network in enumerate(networks)
         ]
-        return _scored(replace(job, method=method), data, networks, record, limits)
+        found = find(Subject(method, job.protocol, job.split, job.seed, data, networks, limits))
+        if found.diverged:
+            return Outcome("diverged", found.diverged, training=record)
+        seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0].net).items()}
+        arrays = {**found.arrays, **seen, **_history(networks)}
+        return Outcome("ok", metrics=found.metrics, training=record, arrays=arrays)
     except Exception as error:
         return Outcome("failed", told(error))
-
-
-def _scored(
-    job: Job, data: Prepared, networks: Sequence[Fitted], training: Mapping[str, Any], limits: Limits
-) -> Outcome:  # fmt: skip
-    split = job.split
-
-    def drawn(x: Any, stream_name: str) -> Array:
-        seed = stream(job.seed, stream_name)
-        return draw(Drawing(job.method, networks, split.task, x, seed, job.protocol.draws), limits)
-
-    draws = drawn(data.test_x, "test")
-    held = data.rows.validation
-    held_draws = drawn(data.rows.x[held], "validation") if split.task == "regression" and len(held) else None
-    if not np.isfinite(draws).all() or (held_draws is not None and not np.isfinite(held_draws).all()):
-        return Outcome("diverged", "a drawn prediction was not finite", training=training)
-    if split.task == "classification":
-        forecast = Forecast("classification", split.test_y, draws)
-    else:
-        means, stated = data.original(draws)
-        noise = None
-        if held_draws is not None:
-            held_means, held_stated = data.original(held_draws)
-            noise = fit_noise_variance(split.train_y[held.numpy()], held_means, held_stated)
-        forecast = Forecast("regression", split.test_y, means, stated, noise, data.scale)
-    metrics = {name: value for name, value in score(forecast).items() if not math.isnan(value)}
-    return Outcome("ok", metrics=metrics, training=training, arrays=_curves(split, forecast))
 
 
 def told(error: Exception) -> str:
@@ -235,14 +212,13 @@ def told(error: Exception) -> str:
     return "\n".join([in_one_line(error), "", "".join(traceback.format_exception(error))])
 
 
-def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
-    """Return what figures are drawn from; inputs only where they are one number a row and can be an axis."""
-    arrays = {"observed": np.asarray(split.test_y), "mean": forecast.mean, "variance": forecast.variance}
-    if split.test_x.ndim == 2 and split.test_x.shape[1] == 1:
-        arrays["x"] = np.asarray(split.test_x)
-    if split.test_truth is not None:
-        arrays["truth"] = np.asarray(split.test_truth)
-    return arrays
+def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
+    """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
+    told = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
+    for k, network in enumerate(networks):
+        told[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
+    names = {"history/train_loss": told[0], "history/validation_loss": told[1]}
+    return {name: losses for name, losses in names.items() if not np.isnan(losses).all()}
 
 
 def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ The functions here are about *one* network; `bench.stack` runs them over many at
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -133,6 +133,7 @@ class Fitted:
     epochs: int
     train_loss: float
     validation_loss: float | None
+    history: Sequence[tuple[float, float]]  # of each epoch: training and validation loss, NaN where none is watched
 
     @property
     def net(self) -> Net:

@@ -3,6 +3,7 @@
 Only the rows that train decide the scaling: nothing of the validation or test rows reaches it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ class Prepared:
     target_mean: float
     target_std: float
     scale: TargetScale | None
+    inputs: Callable[[Array], Tensor]  # rows in original units to training units, on the device
 
     def original(self, draws: Array) -> tuple[Array, Array | None]:
         """Return regression draws `[T, N, 1 or 2]` in original units: means `[T, N]` and stated variances, if any."""
@@ -57,8 +59,12 @@ def prepare(
         targets = as_float32((y - y_mean) / y_std)
     else:
         targets = torch.from_numpy(np.asarray(split.train_y, dtype=np.int64))
-    train_x, test_x = (as_float32(_scaled(x, mean, std)).to(device) for x in (split.train_x, split.test_x))
-    return Prepared(Rows(split.task, train_x, targets.to(device), train, validation), test_x, y_mean, y_std, scale)
+
+    def inputs(x: Array) -> Tensor:
+        return as_float32(_scaled(x, mean, std)).to(device)
+
+    rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation)
+    return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs)
 
 
 def _input_scale(x: Array) -> tuple[Array, Array]:

@@ -43,6 +43,17 @@ class Architecture:
 
 
 @dataclass(frozen=True, config=_CLOSED)
+class TestProbe:
+    """Draw at the test rows and score."""
+
+    kind: Literal["test"] = "test"
+
+
+Probe = TestProbe  # what is asked of trained networks: `bench.probes`
+PROBES: dict[str, type] = {"test": TestProbe}
+
+
+@dataclass(frozen=True, config=_CLOSED)
 class Protocol:
     """Everything an experiment fixes beside data, method and seed."""
 
@@ -57,6 +68,7 @@ class Protocol:
     search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
     folds: Annotated[int, Field(ge=2, strict=True)] = 5  # of the cross-validation that a search judges by
     grid: dict[Searched, list[NotNegative]] = Field(default_factory=dict)  # what a search tries of the training
+    probe: Probe = Field(default_factory=TestProbe)
 
     def __post_init__(self) -> None:
         if self.training.patience and not self.validation:

@@ -70,7 +70,7 @@ class StoredResults:
         return Curves(**arrays) if {"observed", "mean", "variance"} <= arrays.keys() else None
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
-        """Return all arrays stored with one cell by name; none where it has none."""
+        """Return all arrays that were stored of one cell, by name."""
         if key not in self._arrays:
             loaded = self._store.load_arrays(key) or {}
             self._held += sum(array.nbytes for array in loaded.values())

@@ -129,6 +129,7 @@ class _Slot:
         self.validation = member.rows.validation + offset
         self.best = math.inf
         self.since_best = 0
+        self.history: list[tuple[float, float]] = []
         self.rows = len(self.train)
         self.used = member.steps_per_epoch * member.batch_rows
         self.whole = member.batch_rows == self.rows
@@ -243,6 +244,7 @@ class _Stack:
                 continue
             slot.epoch += 1
             slot.since_best += 1
+            slot.history.append((losses[place], math.nan if validation is None else validation))
             if validation is not None and validation < slot.best:
                 slot.best, slot.since_best = validation, 0
                 better.append(place)
@@ -275,6 +277,7 @@ class _Stack:
             epochs=slot.epoch,
             train_loss=loss,
             validation_loss=slot.best if restored else None,
+            history=slot.history,
         )
 
     def _validation_losses(self) -> list[float | None]:

@@ -157,7 +157,7 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
         from bench.metrics import catalogue
 
         for metric in suite.metrics:
-            if metric not in catalogue():
+            if metric.partition("@")[0] not in catalogue():
                 raise unknown_name("metric", metric, catalogue(), f"{where}: metrics")
     suite._where = where
     return suite
@@ -190,9 +190,10 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
 
 
 def _fields_of(place: Sequence[str]) -> set[str]:
-    from bench.protocol import Architecture, Training
+    from bench.protocol import PROBES, Architecture, Training
 
-    parts: dict[str, Any] = {"training": Training, "network": Architecture}
+    # The keys of a probe are told with its kind in front.
+    parts: dict[str, Any] = {"training": Training, "network": Architecture, "probe": PROBES["test"], **PROBES}
     return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
 
 

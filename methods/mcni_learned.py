@@ -66,3 +66,7 @@ class MCNILearned(NoisyWeights):
     def level(self, net: Net, name: str) -> Tensor | float:
         """Return the learned levels of one weight tensor."""
         return net.params["alpha:" if self.granularity == "scalar" else f"alpha:{name}"]
+
+    def inspect(self, net: Net) -> dict[str, Tensor]:
+        """Return the learned levels."""
+        return {name: alpha for name, alpha in net.params.items() if name.startswith("alpha:")}

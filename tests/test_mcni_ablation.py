@@ -30,6 +30,9 @@ class Held:
     def curves(self, key: str) -> None:
         return None
 
+    def arrays(self, key: str) -> dict[str, Any]:
+        return {}
+
 
 BASE = np.array([1.0, 3.0, 2.0, 5.0])
 STEPS = np.array([0.1, 0.2, 0.3, 0.2])

@@ -72,7 +72,7 @@ def test_failures_tell_their_reason_in_one_line(store: Store) -> None:
 
 def test_curves(store: Store) -> None:
     cell = Cell("k", "toy", 0, "m", 0, "{}")
-    arrays = {"observed": np.arange(3.0), "mean": np.ones(3), "variance": np.zeros(3)}
+    arrays = {"observed": np.arange(3.0), "mean": np.ones(3), "variance": np.zeros(3), "inspect/a": np.ones(2)}
     store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), [cell])
     store.save([(cell, Outcome("ok", arrays=arrays))])
     results = StoredResults(store, "tiny")
@@ -80,6 +80,8 @@ def test_curves(store: Store) -> None:
     assert curves is not None
     np.testing.assert_array_equal(curves.observed, arrays["observed"])
     assert curves.x is None
+    np.testing.assert_array_equal(results.arrays("k")["inspect/a"], arrays["inspect/a"])
+    assert results.arrays("none") == {}
     assert results.curves("none") is None
 
 

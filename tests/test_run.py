@@ -48,7 +48,8 @@ def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store
         assert json.loads(row["environment"])["device"] == "cpu"
         arrays = store.load_arrays(row["key"])
         assert arrays is not None
-        assert set(arrays) == {"observed", "mean", "variance", "x", "truth"}
+        assert set(arrays) == {"observed", "mean", "variance", "x", "truth", "history/train_loss"}
+        assert arrays["history/train_loss"][0, -1] == np.float32(json.loads(row["training"])["train_loss"][0])
 
 
 def test_the_last_run_decides_what_a_suite_consists_of(tiny_file: Path, store: Store) -> None:

@@ -251,6 +251,6 @@ def test_searches_are_stored_and_taken_up_again(searched: str, store: Store) -> 
     rows = store.cells("searched")
     for row in rows:
         record = json.loads(row["training"])["search"]
-        kept = Selection.from_json(store.search(row["key"]) or "")
+        kept = Selection.from_json(store.searches([row["key"]])[row["key"]])
         assert kept.record() == record
         assert record["configurations"] == (2 if row["method"] == "deterministic" else 12)

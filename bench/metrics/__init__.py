@@ -21,7 +21,7 @@ from bench.metrics.classification import (
 )
 from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
 from bench.metrics.detection import auroc, average_precision, false_positive_rate
-from bench.metrics.discovery import catalogue
+from bench.metrics.discovery import catalogue, condition, declaration
 from bench.metrics.forecast import Forecast, TargetScale
 from bench.metrics.intervals import (
     Intervals,
@@ -92,12 +92,14 @@ __all__ = [
     "catalogue",
     "categorical_nll",
     "class_wise_calibration_error",
+    "condition",
     "coverage_at_risk",
     "coverage_probability",
     "crps_fair",
     "crps_fair_rows",
     "crps_gaussian",
     "crps_gaussian_rows",
+    "declaration",
     "entropy",
     "excess_area_under_risk_coverage",
     "expected_calibration_error",

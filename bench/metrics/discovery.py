@@ -3,9 +3,10 @@
 import functools
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from bench.errors import UserError
+from bench.errors import UserError, unknown_name
 from bench.metrics import declared_classification, declared_intervals, declared_regression, declared_selective
 from bench.metrics.metric import Metric
 
@@ -24,6 +25,19 @@ def catalogue() -> dict[str, Metric]:
     Sorted by family, then name. Installed packages are looked through once in a process.
     """
     return dict(_installed())
+
+
+def condition(name: str) -> str:
+    """Return the condition that a stored metric's name states: 'accuracy@fog:3' is the accuracy under 'fog:3'."""
+    return name.partition("@")[2]
+
+
+def declaration(name: str) -> Metric:
+    """Return the declaration of a stored metric, with a condition in its name or without."""
+    known, bare = catalogue(), name.partition("@")[0]
+    if bare not in known:
+        raise unknown_name("metric", bare, known)
+    return replace(known[bare], name=name)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from bench.metrics.forecast import Forecast
 Task = Literal["regression", "classification", "any"]
 Family = Literal["predictive", "calibration", "selective", "detection", "cost"]
 Direction = Literal["lower", "higher", "target"]
-NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline"})
+NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline", "probe"})
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Metric:
     `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
     observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
-    has no `compute`: it is the value of the metric named there minus the baseline method's value of it.
+    has no `compute`: it is the value of the metric named there minus the baseline method's value of it. Nor has one
+    that needs a "probe": what `bench.probes` measures is more than a forecast.
     """
 
     name: str
@@ -41,8 +42,8 @@ class Metric:
         def reject(problem: str) -> UserError:
             return UserError(f"metric {self.name!r}: {problem}")
 
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
-            raise reject("a name is snake_case: lower-case letters, digits and _")
+        if not re.fullmatch(r"[a-z][a-z0-9_]*(@[^@]+)?", self.name):
+            raise reject("a name is snake_case (lower-case letters, digits and _), a condition comes after an @")
         for field, value, known in (
             ("task", self.task, get_args(Task)),
             ("family", self.family, get_args(Family)),
@@ -56,8 +57,8 @@ class Metric:
             raise reject(f"the target must be finite, got {self.target}")
         if not self.needs <= NEEDS:
             raise reject(f"unknown needs {sorted(self.needs - NEEDS)}, known are {sorted(NEEDS)}")
-        if (self.compute is None) != (self.relative_to is not None):
-            raise reject("give either compute or relative_to")
+        if sum((self.compute is not None, self.relative_to is not None, "probe" in self.needs)) != 1:
+            raise reject("give either compute, or relative_to, or the need 'probe'")
         if (self.relative_to is not None) != ("baseline" in self.needs):
             raise reject("relative_to and the need 'baseline' go together")
 
@@ -69,6 +70,7 @@ class Metric:
             "noise": forecast.noise_variance is not None,
             "scale": forecast.scale is not None,
             "baseline": False,
+            "probe": False,
         }
         return self.task in ("any", forecast.task) and all(has[need] for need in self.needs)
 

@@ -43,9 +43,9 @@ class MadeResults:
         return self.predictions.get(key)
 
     def arrays(self, key: str) -> dict[str, Array]:
-        """Return all arrays of one cell."""
-        known = self.predictions.get(key)
-        return {} if known is None else {name: array for name, array in vars(known).items() if array is not None}
+        """Return the arrays of one cell."""
+        curves = self.predictions.get(key)
+        return {} if curves is None else {name: a for name, a in vars(curves).items() if a is not None}
 
 
 def made(

@@ -8,14 +8,15 @@ import pytest
 import torch
 from scipy import stats
 
-from bench.api import Array, Method
+from bench.api import Array, Method, Net
 from bench.methods._weight_noise import Law, standard
 from bench.methods.deterministic import Deterministic
 from bench.methods.drop_connect import DropConnect
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
 from bench.methods.pni import PNI
-from bench.tape import LiveTape, generator
+from bench.networks import MLP
+from bench.tape import BlankTape, LiveTape, generator
 
 DRAWS = 20_000  # the relative standard error of a variance from n normal draws is sqrt(2 / n) = 1 %
 X = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
@@ -153,3 +154,15 @@ def test_dropping_nothing_is_the_deterministic_network(train: Callable[..., Any]
 def test_impossible_options_are_refused(bad: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match="must be"):
         bad()
+
+
+def test_learned_levels_are_kept_for_figures() -> None:
+    module = MLP(2, [3], 1)
+    params = dict(module.named_parameters())
+    method = MCNILearned(alpha=0.25)
+    levels = method.init(Net(module, params, {}), BlankTape(torch.device("cpu")))
+    seen = method.inspect(Net(module, params | levels, {}))
+    assert {name: tuple(t.shape) for name, t in seen.items()} == {
+        "alpha:layers.0.weight": (3, 2), "alpha:layers.1.weight": (1, 3),
+    }  # fmt: skip
+    assert all((t == 0.25).all() for t in seen.values())

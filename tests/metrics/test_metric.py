@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.metrics import Forecast, Metric
+from bench.metrics import Forecast, Metric, condition, declaration
 
 
 def _metric(**changes: Any) -> Metric:
@@ -58,8 +58,10 @@ def test_relative_value_is_the_difference_to_the_baseline() -> None:
         ({"target": 0.5}, "target value"),
         ({"direction": "target", "target": math.nan}, "finite"),
         ({"needs": frozenset({"luck"})}, "unknown needs"),
-        ({"compute": None}, "either compute or relative_to"),
-        ({"relative_to": "rmse"}, "either compute or relative_to"),
+        ({"name": "rmse@"}, "condition comes after an @"),
+        ({"compute": None}, "either compute, or relative_to"),
+        ({"relative_to": "rmse"}, "either compute, or relative_to"),
+        ({"needs": frozenset({"probe"})}, "either compute, or relative_to"),
         ({"needs": frozenset({"baseline"})}, "go together"),
     ],
 )
@@ -79,3 +81,12 @@ def test_it_applies_where_task_and_needs_fit() -> None:
     assert not _metric(needs=frozenset({"probabilities"})).applies_to(two)
     assert not _metric(task="classification").applies_to(two)
     assert _metric(task="any").applies_to(two)
+
+
+def test_a_stored_name_may_state_a_condition() -> None:
+    plain, shifted = declaration("accuracy"), declaration("accuracy@fog:3")
+    assert (condition(plain.name), condition(shifted.name)) == ("", "fog:3")
+    assert shifted.name == "accuracy@fog:3"
+    assert (shifted.direction, shifted.family, shifted.unit) == (plain.direction, plain.family, plain.unit)
+    with pytest.raises(UserError, match="accuracy"):
+        declaration("acuracy@fog:3")

@@ -69,7 +69,7 @@ def test_everything_comes_over_and_a_second_time_nothing(new_store: Any, store: 
         assert list(map(repr, here.values(name))) == list(map(repr, there.values(name)))
         assert here.remarks(name) == there.remarks(name)
     assert here.suites() == there.suites()
-    assert here.search("s") == "{}"
+    assert here.searches(["s"]) == {"s": "{}"}
     for number in range(6):
         arrays = here.load_arrays(cell(number).key)
         assert arrays is not None
@@ -99,7 +99,7 @@ def test_other_values_are_a_conflict_and_stay(new_store: Any, store: Store) -> N
     values = {(row["key"], row["metric"]): row["value"] for row in here.values("tiny")}
     assert values[cell(0).key, "rmse"] == 1.5
     assert here.load_arrays(cell(0).key) is None
-    assert here.search("s") == "1"
+    assert here.searches(["s"]) == {"s": "1"}
 
 
 def test_a_failure_gives_way_to_a_result_and_never_the_other_way(new_store: Any, store: Store) -> None:
