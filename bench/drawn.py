@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from bench.theme import COLOURS, EVEN, GRID, INK, PAPER, SOFT
@@ -45,7 +45,7 @@ def drawn(figure: "Figure", name: str) -> Image:
     import matplotlib
 
     png, svg = io.BytesIO(), io.BytesIO()
-    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2}
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2}
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
         figure.savefig(png, format="png", dpi=144, metadata={"Software": None})
         # The layout is solved by now, and would be solved the same again.

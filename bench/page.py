@@ -10,17 +10,18 @@ from markupsafe import Markup
 
 from bench import __version__
 from bench.api import Block, Facts, Figure, Table, Text
-from bench.written import cells, is_number
+from bench.written import cells, numeric
 
 if TYPE_CHECKING:
     from bench.render import Part
 
 MOST_ROWS = 120  # of a figure's numbers on the page; the file has all
-WIDE = 48  # characters from which on a cell may break its line
+WIDE, WIDE_NAME = 48, 26  # characters from which on a cell, and the first of a row, may break its line
 DARK = """color-scheme: dark; --ink: #e6edf3; --muted: #a3adb8; --line: #39424d; --paper: #0e131a; --soft: #171e27;
   --accent: #79b8ff; --good: #7ee0b4; --good-paper: #11392b; --bad: #ffb48a; --bad-paper: #47230f; --even: #9aa4af;
   --even-paper: #262f3a; --open: #f0cf6a; --open-paper: #3a2f0b; --best: #142c47;
-  --c0: #4aa8e0; --c1: #f0a732; --c2: #2fc49a; --c3: #f5823b; --c4: #dc93cf; --c5: #d8a67c; --c6: #a9b1ba; --c7: #8accf2;"""
+  --c0: #4aa8e0; --c1: #f0a732; --c2: #2fc49a; --c3: #f5823b; --c4: #dc93cf; --c5: #d8a67c; --c6: #a9b1ba;
+  --c7: #8accf2;"""
 
 # Words of verdicts, and how they are tinted; the word itself says it too.
 TONES = {
@@ -50,9 +51,13 @@ def page(parts: Sequence["Part"], store: str) -> str:
     suites = [suite for suite in shown if suite["name"]]
     return template.render(
         title="uqbench report", css=Markup(text["page.css"].replace("DARK", DARK)), overall=overall, suites=suites,
-        about="; ".join(suite["title"] for suite in suites),
+        about=_about([str(suite["name"]) for suite in suites]),
         made_by=f"Made by uqbench {__version__} from {store}. This page needs no network and runs no script.",
     )  # fmt: skip
+
+
+def _about(names: Sequence[str]) -> str:
+    return f"Suite {names[0]}" if len(names) == 1 else f"{len(names)} suites: {', '.join(names)}"
 
 
 def _block(block: Block, part: "Part") -> Mapping[str, Any]:
@@ -82,24 +87,24 @@ def _link(name: str, path: str, of: str) -> dict[str, str]:
 
 def _numbers(figure: Figure) -> Mapping[str, Any]:
     data = figure.data if figure.data is not None else pd.DataFrame()
-    more = f"The first {MOST_ROWS} of {len(data):,} rows; the CSV file has all of them." if len(data) > MOST_ROWS else ""
+    more = (
+        f"The first {MOST_ROWS} of {len(data):,} rows; the CSV file has all of them." if len(data) > MOST_ROWS else ""
+    )
     return {"more": more, **_grid(Table("", data.head(MOST_ROWS)))}
 
 
 def _grid(table: Table) -> Mapping[str, Any]:
+    texts = cells(table)
+    numbers = [c > 0 and numeric([row[c] for row in texts]) for c in range(len(table.data.columns))]
     rows = [
-        [_cell(text, (r, c) in table.bold) for c, text in enumerate(row)] for r, row in enumerate(cells(table))
-    ]  # fmt: skip
-    header = [
-        {"text": str(name), "number": c > 0 and any("n" in row[c]["kind"].split() for row in rows)}
-        for c, name in enumerate(table.data.columns)
+        [_cell(text, (r, c) in table.bold, c == 0, numbers[c]) for c, text in enumerate(row)]
+        for r, row in enumerate(texts)
     ]
+    header = [{"text": str(name), "number": numbers[c]} for c, name in enumerate(table.data.columns)]
     return {"header": header, "rows": rows}
 
 
-def _cell(text: str, bold: bool) -> dict[str, Any]:
-    kinds = [
-        *(["n"] if text == "–" or is_number(text) else []), *(["best"] if bold else []),
-        *(["wide"] if len(text) > WIDE else []),
-    ]  # fmt: skip
+def _cell(text: str, bold: bool, first: bool, number: bool) -> dict[str, Any]:
+    wide = len(text) > (WIDE_NAME if first else WIDE)
+    kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide)) if has]
     return {"text": text, "bold": bold, "kind": " ".join(kinds), "tone": TONES.get(text, "")}

@@ -79,6 +79,7 @@ def house_style() -> Iterator[None]:
     """Draw in the house style inside of it; matplotlib's own settings are as before after it."""
     import matplotlib
     import seaborn
+    from cycler import cycler
 
     settings = {
         **seaborn.axes_style("whitegrid"), **seaborn.plotting_context("paper"),
@@ -87,8 +88,8 @@ def house_style() -> Iterator[None]:
         "text.color": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": SOFT, "ytick.color": SOFT,
         "axes.edgecolor": GRID, "grid.color": GRID, "grid.linewidth": 0.6, "axes.linewidth": 0.8,
         "axes.facecolor": "none", "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
-        "axes.titleweight": "semibold", "axes.titlelocation": "left", "axes.spines.top": False,
-        "axes.spines.right": False, "axes.prop_cycle": matplotlib.cycler(color=COLOURS), "patch.edgecolor": "none",
+        "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.spines.top": False,
+        "axes.spines.right": False, "axes.prop_cycle": cycler(color=COLOURS), "patch.edgecolor": "none",
     }  # fmt: skip
     with matplotlib.rc_context(settings):
         yield
@@ -113,10 +114,10 @@ def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) ->
     """Put one legend of all methods below a figure."""
     from matplotlib.lines import Line2D
 
-    lines = [
-        Line2D([], [], **look(method).of_line(), **({"marker": look(method).marker, "markersize": 4} if points else {}),
-               **({} if not points or look(method).filled else {"markerfacecolor": PAPER}))
-        for method in methods
-    ]  # fmt: skip
+    lines = []
+    for style in map(look, methods):
+        marks: dict[str, Any] = {"marker": style.marker, "markersize": 4} if points else {}
+        face: dict[str, Any] = {} if style.filled or not points else {"markerfacecolor": PAPER}
+        lines.append(Line2D([], [], **style.of_line(), **marks, **face))
     columns = min(len(methods), max(2, int(figure.get_figwidth() // 1.5)))
     figure.legend(lines, [short(m) for m in methods], loc="outside lower center", ncols=columns, handlelength=2.6)

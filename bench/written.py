@@ -83,7 +83,7 @@ def latex(table: Table, label: str) -> str:
     """Return a table for a paper, with the rules of the package booktabs and the best in bold."""
     header = [str(name) for name in table.data.columns]
     rows = cells(table)
-    columns = "".join("l" if c == 0 or not _numeric([row[c] for row in rows]) else "r" for c in range(len(header)))
+    columns = "".join("r" if c and numeric([row[c] for row in rows]) else "l" for c in range(len(header)))
     lines = [
         "% \\usepackage{booktabs}; names beyond Latin letters need XeLaTeX or LuaLaTeX",
         "\\begin{table}[tb]", "\\centering", f"\\caption{{{in_latex(table.caption)}}}",
@@ -107,7 +107,8 @@ def _bold(cell: str) -> str:
     return f"\\textbf{{{in_latex(mean)}}}" + (f" {in_latex('±' + rest)}" if sign else "")
 
 
-def _numeric(column: Sequence[str]) -> bool:
+def numeric(column: Sequence[str]) -> bool:
+    """Whether a column holds numbers, and nothing else but dashes."""
     return any(is_number(cell) for cell in column) and all(is_number(cell) or cell == "–" for cell in column)
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Results
-from bench.metrics import Metric, catalogue
+from bench.metrics import Metric, catalogue, declaration
 
 
 def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metric]:
     """Return the suite's metrics that some rows (by default all) hold; all they hold where it names none of them."""
-    declared, present = catalogue(), set((results.frame if rows is None else rows)["metric"])
-    named = [declared[name] for name in results.metrics if name in present and name in declared]
-    return named or [metric for name, metric in declared.items() if name in present]
+    known, present = catalogue(), set((results.frame if rows is None else rows)["metric"])
+    named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
+    return named or [metric for name, metric in known.items() if name in present]
 
 
 def lead_metrics(results: Results) -> list[Metric]:

@@ -7,13 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Figure, Report, Results, Section, Text
-from bench.errors import UserError
 from bench.metrics import Metric
-from bench.reports._shown import arrow, metrics_of, plural, probability
-from bench.stats import Ranking, rank
+from bench.reports._rankings import rankings
+from bench.reports._shown import arrow, plural, probability
+from bench.stats import Ranking
 from bench.theme import INK, SOFT, house_style, look, short
 
 STEP = 0.3  # inches from one name to the next
+GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
 
 @dataclass(frozen=True)
@@ -21,19 +22,17 @@ class CriticalDifference(Report):
     """One diagram for each of the suite's first metrics that at least `datasets` datasets have."""
 
     order = 10
-    diagrams: int = 4
+    diagrams: int = 3
     datasets: int = 3  # two ranks a method say nothing
 
     def section(self, results: Results) -> Section | None:
         """Return the diagrams, or None where nothing can be ranked."""
-        figures = []
-        for metric in metrics_of(results):
-            try:
-                ranking = rank(results.frame, metric, cells=results.cells, intervals=False)
-            except UserError:
-                continue
-            if len(ranking.datasets) >= self.datasets and len(figures) < self.diagrams:
-                figures.append(_figure(metric, ranking))
+        figures = [
+            _figure(metric, ranking)
+            for metric, ranking in rankings(results).items()
+            # A relative metric ranks as the one it is relative to.
+            if len(ranking.datasets) >= self.datasets and metric.relative_to is None
+        ][: self.diagrams]
         if not figures:
             return None
         said = (
@@ -53,7 +52,7 @@ def _figure(metric: Metric, ranking: Ranking) -> Figure:
         axis = figure.add_axes((0.27, 0.0, 0.46, 1.0))
         _draw(axis, ranking, bars, height)
         figure.text(
-            0.01, 1 - 0.16 / height, f"{metric.name} {arrow(metric)}", weight="semibold", va="center", parse_math=False
+            0.01, 1 - 0.16 / height, f"{metric.name} {arrow(metric)}", weight="bold", va="center", parse_math=False
         )
     data = pd.DataFrame(
         [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods],
@@ -61,9 +60,10 @@ def _figure(metric: Metric, ranking: Ranking) -> Figure:
     )
     order = ", ".join(f"{one.method} {one.average_rank:.2f}" for one in ranking.methods[:6])
     caption = (
-        f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD {ranking.critical_difference:.2f} "
-        f"at level {ranking.settings.alpha:g}; Friedman p {probability(ranking.friedman[1])}, Iman-Davenport p "
-        f"{probability(ranking.iman_davenport[1])}. From the best: {order}{' ...' if names > 6 else ''}."
+        f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
+        f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:g}; Friedman p "
+        f"{probability(ranking.friedman[1])}, Iman-Davenport p {probability(ranking.iman_davenport[1])}. From the "
+        f"best: {order}{' ...' if names > 6 else ''}."
     )
     return Figure(f"critical-difference-{metric.name}", caption, figure, data)
 
@@ -89,7 +89,7 @@ def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height:
         axis.text(place, line - 0.09, str(place), ha="center", va="bottom", color=SOFT, fontsize=8)
     width = min(ranking.critical_difference, count - 1)
     axis.plot([1, 1 + width], [0.12, 0.12], color=SOFT, linewidth=1.6, clip_on=False)
-    axis.text(1 + width, 0.12, f"  CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=SOFT)
+    axis.text(1 + width, 0.12, f"{GAP}CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=SOFT)
     for number, (low, high) in enumerate(bars):
         level = line + 0.12 + 0.13 * number
         axis.plot([low - 0.04, high + 0.04], [level, level], color=INK, linewidth=3.2, clip_on=False,
@@ -105,5 +105,5 @@ def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height:
                   clip_on=False)  # fmt: skip
         axis.plot(one.average_rank, line, clip_on=False, **{**style.of_points(), "markersize": 5})
         words = f"{one.average_rank:.2f}"
-        label = f"{short(one.method)}  {words} " if leftward else f" {words}  {short(one.method)}"
+        label = f"{short(one.method)}{GAP}{words}{GAP}" if leftward else f"{GAP}{words}{GAP}{short(one.method)}"
         axis.text(end, row, label, ha="right" if leftward else "left", va="center", fontsize=8.5)

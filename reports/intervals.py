@@ -54,8 +54,8 @@ class Intervals(Report):
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
         hidden = f" {len(found) - len(shown)} more methods are not drawn." if len(found) > len(shown) else ""
         caption = (
-            f"{dataset}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the function without noise; "
-            f"black line: mean prediction; shaded: mean ± {self.width:g} standard deviations of the draws. "
+            f"{dataset}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the function without "
+            f"noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations of the draws. "
             f"{'; '.join(said)}.{hidden}"
         )
         return Figure(f"intervals-{dataset}", caption, figure, pd.concat(numbers, ignore_index=True))

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
-from bench.errors import UserError
 from bench.metrics import Metric
-from bench.reports._shown import arrow, lead_metrics, methods_of, metrics_of, plural, probability
-from bench.stats import Ranking, rank
-from bench.theme import house_style, look, panels, short
+from bench.reports._rankings import rankings
+from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
+from bench.stats import Ranking
+from bench.theme import EVEN, house_style, look, panels, short
+
+EXPLAINED = (
+    "Methods that share a letter do not differ by Nemenyi's test: their average ranks are closer than the critical "
+    "difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the "
+    "average method, lower is better. Right of it: the mean on each dataset."
+)
 
 
 @dataclass(frozen=True)
@@ -23,18 +29,14 @@ class Leaderboard(Report):
         """Return the rankings, or None where there are not two methods to rank."""
         if len(methods_of(results.frame)) < 2:
             return None
-        blocks: list[Block] = []
-        leads = {}
+        ranked = rankings(results)
+        leads = {metric: ranked[metric] for metric in lead_metrics(results) if metric in ranked}
+        blocks: list[Block] = [Text(EXPLAINED)] if leads else []
         for metric in lead_metrics(results):
-            try:
-                leads[metric] = rank(results.frame, metric, cells=results.cells, intervals=True, pair_intervals=False)
-            except UserError:
-                blocks += _on_one_dataset(results, metric)
-                continue
-            blocks.append(_ranked(metric, leads[metric]))
+            blocks += [_ranked(metric, leads[metric])] if metric in leads else _on_one_dataset(results, metric)
         if leads:
             blocks.append(_figure(leads))
-        ranks = _all_metrics(results)
+        ranks = _all_metrics(ranked)
         if ranks is not None:
             blocks.append(ranks)
         notes = dict.fromkeys(message for ranking in leads.values() for message in ranking.messages)
@@ -45,7 +47,8 @@ class Leaderboard(Report):
 def _ranked(metric: Metric, ranking: Ranking) -> Table:
     rows = [
         {
-            "method": one.method, "place": place, "average rank": round(one.average_rank, 2), "group": one.groups or "–",
+            "method": one.method, "place": place, "average rank": round(one.average_rank, 2),
+            "group": one.groups or "–",
             "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} .. {one.score.high:+.2f})",
             **dict(zip(ranking.datasets, one.means, strict=True)),
         }
@@ -59,10 +62,8 @@ def _ranked(metric: Metric, ranking: Ranking) -> Table:
             best = min((loss for loss in losses if not math.isnan(loss)), default=math.nan)
             bold |= {(r, column) for r, loss in enumerate(losses) if loss == best}
     caption = (
-        f"{metric.name} {arrow(metric)} over {plural(len(ranking.datasets), 'dataset')}: methods that share a letter do "
-        f"not differ by Nemenyi's test (ranks closer than {ranking.critical_difference:.2f}); Friedman p "
-        f"{probability(ranking.friedman[1])}. Score: interquartile mean of losses standardised on each dataset, with its "
-        "95 % interval; 0 is the average method, lower is better. Right: means"
+        f"{metric.name} {arrow(metric)} over {plural(len(ranking.datasets), 'dataset')}, critical difference "
+        f"{ranking.critical_difference:.2f}, Friedman p {probability(ranking.friedman[1])}"
     )
     return Table(caption, data, frozenset(bold), f"leaderboard-{metric.name}")
 
@@ -81,22 +82,17 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     return [Table(caption, table, name=f"leaderboard-{metric.name}")]
 
 
-def _all_metrics(results: Results) -> Table | None:
-    ranks: dict[str, dict[str, float]] = {}
-    for metric in metrics_of(results):
-        try:
-            ranking = rank(results.frame, metric, cells=results.cells, intervals=False)
-        except UserError:
-            continue  # fewer than two datasets
-        ranks[f"{metric.name} {arrow(metric)}"] = {one.method: round(one.average_rank, 2) for one in ranking.methods}
+def _all_metrics(ranked: dict[Metric, Ranking]) -> Table | None:
+    ranks = {
+        f"{metric.name} {arrow(metric)}": {one.method: round(one.average_rank, 2) for one in ranking.methods}
+        for metric, ranking in ranked.items()
+    }
     if len(ranks) < 2:
         return None
     data = pd.DataFrame(ranks)
     data = data.sort_values(list(data.columns[:1]), kind="stable").rename_axis("method").reset_index()
-    bold = {
-        (int(r), c) for c, name in enumerate(data.columns) if c for r in data.index[data[name] == data[name].min()]
-    }
-    caption = "Average rank by every metric of the suite that at least two datasets have; 1 is the best, sorted by the first"
+    bold = {(int(r), c) for c, name in enumerate(data.columns) if c for r in data.index[data[name] == data[name].min()]}
+    caption = "Average rank by every metric that at least two datasets have, sorted by the first"
     return Table(caption, data, frozenset(bold), "average-ranks")
 
 
@@ -106,7 +102,7 @@ def _figure(rankings: dict[Metric, Ranking]) -> Figure:
         tallest = max(len(ranking.methods) for ranking in rankings.values())
         figure, axes = panels(len(rankings), width=4.8, height=0.8 + 0.27 * tallest, most=2)
         for axis, (metric, ranking) in zip(axes, rankings.items(), strict=True):
-            axis.axvline(0, color="#8b949f", linewidth=0.8)
+            axis.axvline(0, color=EVEN, linewidth=0.8)
             for place, one in enumerate(ranking.methods):
                 style = look(one.method)
                 axis.plot([one.score.low, one.score.high], [place, place], color=style.colour, linewidth=2, alpha=0.55)

@@ -27,24 +27,21 @@ class NoiseLevels(Report):
             return None
         blocks: list[Block] = [
             Text(
-                "Learned levels (such as alpha of MCNI, one a weight), of all seeds together; the dashed line is the mean. "
-                "A level near 0 has switched its noise off; the sign of a level has no meaning where noise is symmetric."
+                "Learned levels (such as alpha of MCNI, one a weight), of all seeds together; the dashed line is the "
+                "mean. A level near 0 has switched its noise off; the sign of a level has no meaning where noise is "
+                "symmetric."
             )
         ]
         rows = []
         for (dataset, method), layers in found.items():
             if len(blocks) <= self.figures:
                 blocks.append(self._figure(dataset, method, layers))
-            rows += [
-                (dataset, method, layer, values.size, values.mean(), values.std(), *np.quantile(values, [0.05, 0.5, 0.95]),
-                 float((np.abs(values) < 1e-3).mean()))
-                for layer, values in layers.items()
-            ]  # fmt: skip
+            for layer, values in layers.items():
+                ends, off = np.quantile(values, [0.05, 0.5, 0.95]), float((np.abs(values) < 1e-3).mean())
+                rows.append((dataset, method, layer, values.size, values.mean(), values.std(), *ends, off))
         columns = ["dataset", "method", "layer", "values", "mean", "standard deviation", "5 %", "median", "95 %",
                    "share below 0.001"]  # fmt: skip
-        blocks.append(
-            Table("Noise levels learned, by layer", pd.DataFrame(rows, columns=columns), name="noise-levels")
-        )
+        blocks.append(Table("Noise levels learned, by layer", pd.DataFrame(rows, columns=columns), name="noise-levels"))
         return Section("Noise levels learned", blocks)
 
     def _figure(self, dataset: str, method: str, layers: dict[str, Array]) -> Figure:

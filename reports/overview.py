@@ -14,7 +14,16 @@ from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probab
 from bench.stats import Comparison, DatasetComparison, Settings, compare
 from bench.theme import BETTER, EVEN, INK, WORSE, house_style, panels, short
 
+GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
+
+EXPLAINED = (
+    "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
+    "datasets by Wilcoxon's signed-rank test. Intervals are 95 % each by itself. Inconclusive is not the same as "
+    'equal: "could have seen" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
+    'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
+    "Wins: the chance that a run of the method beats one of the baseline."
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class Overview(Report):
         if drawn:
             blocks.append(_figure(results, drawn))
             blocks.append(_evidence(drawn))
+            blocks.append(Text(EXPLAINED))
         if not any(found.values()):
             blocks.append(Text(_why_nothing(results)))
         return Section("Overview and verdicts", blocks)
@@ -146,7 +156,7 @@ def _seeds_needed(comparison: Comparison) -> str:
         return "at least 5" if few else "–"
     needed = sorted(row.pairs_for_margin if row.pairs_for_margin is not None else math.inf for row in open_rows)
     middle = needed[len(needed) // 2]
-    return f"{middle:.0f}" if math.isfinite(middle) else "more than overlapping splits can give"
+    return f"{middle:.0f}" if math.isfinite(middle) else "no number (splits overlap)"
 
 
 def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
@@ -161,11 +171,7 @@ def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
         }
         for comparisons in found.values() for comparison in comparisons for row in comparison.rows
     ]  # fmt: skip
-    caption = (
-        "The evidence behind every verdict: paired differences to the baseline, intervals (each 95 % by itself), p after "
-        "Holm over the datasets, and the smallest difference so many pairs show with 80 % probability"
-    )
-    return Table(caption, pd.DataFrame(rows), name="verdicts-evidence", folded=True)
+    return Table("The evidence behind every verdict", pd.DataFrame(rows), name="verdicts-evidence", folded=True)
 
 
 def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
@@ -192,12 +198,12 @@ def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
             reach = max([abs(min(max(n[3], -8), 8)) for n in numbers if n[0] == metric.name], default=1.0)
             axis.set_xlim(-1.12 * max(reach, 1.0), 1.12 * max(reach, 1.0))
             axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
-            axis.set_xlabel("← worse    gain over the baseline (std over seeds)    better →")
+            axis.set_xlabel(f"← worse{GAP}gain over the baseline (std over seeds){GAP}better →")
     data = pd.DataFrame(numbers, columns=["metric", "method", "dataset", "gain (std over seeds)", "verdict"])
     counted = data["verdict"].value_counts()
     caption = (
-        f"Difference of each method to {results.baseline}, one point a dataset, in standard deviations over seeds (to the "
-        "right is better; beyond 8 drawn at 8). Filled blue: better; filled orange: worse; open grey: not shown to "
+        f"Difference of each method to {results.baseline}, one point a dataset, in standard deviations over seeds (to "
+        "the right is better; beyond 8 drawn at 8). Filled blue: better; filled orange: worse; open grey: not shown to "
         f"differ. {', '.join(plural(int(n), 'point') + ' ' + str(word) for word, n in counted.items())}."
     )
     return Figure("verdicts", caption, figure, data)

@@ -1,6 +1,7 @@
 """Calibration: reliability diagrams of classes, and of regression the share of observations below each quantile."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,9 +43,9 @@ class Reliability(Report):
         if not figures:
             return None
         said = (
-            "On the dashed diagonal, predictions hold what they promise. Classes: above it a method is less sure than it "
-            "could be, below it too sure. Regression: an S that is flat in the middle means bands that are too narrow; "
-            "the bands here are those of the draws alone, without observation noise."
+            "On the dashed diagonal, predictions hold what they promise. Classes: above it a method is less sure than "
+            "it could be, below it too sure. Regression: an S that is flat in the middle means bands that are too "
+            "narrow; the bands here are those of the draws alone, without observation noise."
         )
         return Section("Reliability and calibration", [Text(said), *figures])
 
@@ -88,7 +89,7 @@ def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> F
             gaps = {}
             for method, (x, mean, low, high) in points.items():
                 style = look(method)
-                marks = {"marker": style.marker, "markersize": 3.5} if classes else {}
+                marks: dict[str, Any] = {"marker": style.marker, "markersize": 3.5} if classes else {}
                 axis.plot(x, mean, **style.of_line(), **marks)
                 if len(points) <= 8:
                     axis.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)

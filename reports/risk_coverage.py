@@ -1,4 +1,4 @@
-"""Risk-coverage curves: what the error becomes when the most uncertain rows are left to somebody else (paper, Fig. 4)."""
+"""Risk-coverage curves: the error of the rows kept when the most uncertain are left to others (paper, Fig. 4)."""
 
 from dataclasses import dataclass
 
@@ -32,9 +32,9 @@ class RiskCoverage(Report):
         if not found:
             return None
         said = (
-            "Rows are sorted by predicted uncertainty (variance of the draws; for classes, 1 minus the confidence), and "
-            "only the most certain share is kept. A method that knows what it does not know has a curve that falls to "
-            "the left."
+            "Rows are sorted by predicted uncertainty (variance of the draws; for classes, 1 minus the confidence), "
+            "and only the most certain share is kept. A method that knows what it does not know has a curve that falls "
+            "to the left."
         )
         return Section("Risk and coverage", [Text(said), self._figure(results, found)])
 
@@ -47,6 +47,7 @@ class RiskCoverage(Report):
                 means = {}
                 for method, risks in curves.items():
                     mean, low, high = band(risks)
+                    low = np.maximum(low, 0.0)
                     means[method] = float(mean.mean())
                     axis.plot(GRID, mean, **look(method).of_line())
                     if len(curves) <= 8:  # beyond, bands hide each other
@@ -60,8 +61,8 @@ class RiskCoverage(Report):
             legend(figure, methods)
         data = pd.DataFrame(numbers, columns=["dataset", "method", "coverage", "risk", "95 % low", "95 % high"])
         caption = (
-            f"Risk against coverage, mean over up to {self.seeds} seeds with the 95 % interval of the mean as a band; lower "
-            f"is better. Lowest curve on average: {'; '.join(best)}.{left_out(results, len(found))}"
+            f"Risk against coverage, mean over up to {self.seeds} seeds with the 95 % interval of the mean as a band; "
+            f"lower is better. Lowest curve on average: {'; '.join(best)}.{left_out(results, len(found))}"
         )
         return Figure("risk-coverage", caption, figure, data)
 

@@ -36,8 +36,8 @@ class Shift(Report):
         if not blocks:
             return None
         said = (
-            "Severity 0 is the clean test set. What to look for: accuracy falls for every method; a method is worth its "
-            "draws where its calibration falls less, and where its uncertainty tells foreign data from its own."
+            "Severity 0 is the clean test set. What to look for: accuracy falls for every method; a method is worth "
+            "its draws where its calibration falls less, and where its uncertainty tells foreign data from its own."
         )
         return Section("Under shift", [Text(said), *blocks])
 
@@ -58,8 +58,8 @@ class Shift(Report):
         data = pd.DataFrame(numbers, columns=["corruption", "method", "severity", "mean", "95 % low", "95 % high"])
         rest = f" {len(names) - len(shown)} more are in the table." if len(names) > len(shown) else ""
         caption = (
-            f"{dataset}: {metric.name} {arrow(metric)} under each corruption, mean over seeds with its 95 % interval as a "
-            f"band.{rest}"
+            f"{dataset}: {metric.name} {arrow(metric)} under each corruption, mean over seeds with its 95 % interval "
+            f"as a band.{rest}"
         )
         return Figure(f"shift-{dataset}-corruptions", caption, figure, data)
 
@@ -69,7 +69,8 @@ def shifted(frame: pd.DataFrame) -> pd.DataFrame:
     parts = frame["metric"].astype(str).str.partition("@")
     found = parts[2].str.extract(f"^{CORRUPTION.pattern}$")
     rows = frame.assign(base=parts[0], corruption=found["corruption"], severity=found["severity"].astype(float))
-    return rows[rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & np.isfinite(rows["value"])]
+    kept = rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & np.isfinite(rows["value"].astype(float))
+    return pd.DataFrame(rows[kept])
 
 
 def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
@@ -116,8 +117,8 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
     data = pd.DataFrame(numbers, columns=["metric", "method", "severity", "mean", "95 % low", "95 % high"])
     over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
     caption = (
-        f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. Best "
-        f"at the greatest severity: {'; '.join(said)}."
+        f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. "
+        f"Best at the greatest severity: {'; '.join(said)}."
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
 

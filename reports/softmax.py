@@ -1,4 +1,4 @@
-"""Softmax under growing noise: one image, the probability of its class and of the rival, draw by draw (paper, Fig. 3)."""
+"""Softmax under growing noise: one image, the outputs of its class and of the rival, draw by draw (paper, Fig. 3)."""
 
 import math
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Softmax(Report):
         if not blocks:
             return None
         said = (
-            "Gaussian noise of growing standard deviation is added to one test image. Points are draws, lines their means. "
-            "A method that doubts spreads its draws before it changes its mind."
+            "Gaussian noise of growing standard deviation is added to one test image. Points are draws, lines their "
+            "means. A method that doubts spreads its draws before it changes its mind."
         )
         return Section("Softmax under noise", [Text(said), *blocks])
 
@@ -67,8 +67,8 @@ def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> F
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     columns = ["method", "noise std", "true class", "rival class", "std of true class", "std of rival class"]
     caption = (
-        f"{dataset}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) against the standard "
-        f"deviation of the noise on the image. The rival's mean is above: {'; '.join(said)}."
+        f"{dataset}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) against the "
+        f"standard deviation of the noise on the image. The rival's mean is above: {'; '.join(said)}."
     )
     return Figure(f"softmax-{dataset}", caption, figure, pd.DataFrame(numbers, columns=columns))
 
@@ -80,7 +80,9 @@ def _panel(axis: Axes, method: str, levels: Array, softmax: Array) -> None:
     fan = np.linspace(-0.18, 0.18, some.shape[1]) * step if some.shape[1] > 1 else np.zeros(1)
     for number, (colour, words, marker) in enumerate(((TRUE, "true class", "o"), (RIVAL, "rival class", "^"))):
         x = (levels[:, None] + fan[None, :]).ravel()
-        axis.plot(x, some[:, :, number].ravel(), linestyle="none", marker=marker, markersize=2, color=colour, alpha=0.35)
+        axis.plot(
+            x, some[:, :, number].ravel(), linestyle="none", marker=marker, markersize=2, color=colour, alpha=0.35
+        )
         axis.plot(levels, softmax[:, :, number].mean(axis=1), color=colour, linewidth=1.6, label=words,
                   linestyle="-" if number == 0 else "--")  # fmt: skip
     axis.set_title(short(method))

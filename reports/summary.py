@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text
@@ -37,7 +38,9 @@ class Summary(Report):
 
 
 def _introduction(results: Results) -> str:
-    said = "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
+    said = (
+        "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
+    )
     if results.baseline:
         said += (
             f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (t-test, corrected "
@@ -64,7 +67,7 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
             )
     made = {}
     for dataset, tests in found.items():
-        p = corrected(pd.Series([test[2] for test in tests]).to_numpy(), settings)
+        p = corrected(np.array([test[2] for test in tests]), settings)
         made[dataset] = {
             (metric, method): BETTER if gain > 0 else WORSE
             for (metric, method, _, gain), adjusted in zip(tests, p, strict=True)

@@ -94,8 +94,8 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
     data = pd.DataFrame(numbers, columns=["dataset", "method", "loss", "epoch", "value"])
     caption = (
         "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "
-        "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do not "
-        f"compare. Lowest end: {'; '.join(said)}."
+        "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do "
+        f"not compare. Lowest end: {'; '.join(said)}."
     )
     return Figure("training", caption, figure, data)
 

@@ -32,8 +32,9 @@ class Wins(Report):
             return None
         said = (
             "Row against column: on how many datasets the row was shown to be better / neither / worse (paired t-test, "
-            "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: the "
-            "chance that a run of the row beats one of the column, mean over datasets (A12; Cliff's delta is 2 A12 - 1)."
+            "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: "
+            "the chance that a run of the row beats one of the column, mean over datasets (A12; Cliff's delta is 2 A12 "
+            "- 1)."
         )
         return Section("Wins, ties and losses", [Text(said), *figures])
 
@@ -65,10 +66,16 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         for i in range(size) for j in range(size) if i != j and not np.isnan(effect[i, j])
     ]  # fmt: skip
     columns = ["method", "against", "better", "open", "worse", "A12", "Cliff's delta"]
-    most = methods[int(np.argmax(counts[0].sum(axis=1)))]
+    won = counts[0].sum(axis=1)
+    most = methods[int(np.argmax(won))]
+    said = (
+        f"{most} has the most wins ({int(won.max())} over all others and datasets)"
+        if won.max()
+        else "No method was shown to beat another on any dataset"
+    )
     caption = (
-        f"{metric.name} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; orange, the other way "
-        f"round. {most} has the most wins ({int(counts[0].sum(axis=1).max())} over all others and datasets)."
+        f"{metric.name} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; orange, the other "
+        f"way round. {said}."
     )
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 

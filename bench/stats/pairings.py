@@ -61,12 +61,12 @@ def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share
     both = finite[:, None, :] & finite[None, :, :]
     pairs = both.sum(axis=-1).astype(np.float64)
     gain, p, wins = (np.full((count, count), np.nan) for _ in range(3))
-    whole = finite.all(axis=1)
+    whole = np.asarray(finite.all(axis=1))
     if whole.sum() > 1 and values.shape[1]:
         chosen = np.ix_(whole, whole)
         known = values[whole]
         gain[chosen], p[chosen], wins[chosen] = _tested(known[:, None, :], known[None, :, :], share)
-    for i, j in zip(*np.nonzero(~(whole[:, None] & whole[None, :])), strict=True):
+    for i, j in np.argwhere(~(whole[:, None] & whole[None, :])):
         kept = both[i, j]
         if kept.any():
             gain[i, j], p[i, j], wins[i, j] = _tested(values[i, kept], values[j, kept], share)
