@@ -73,8 +73,8 @@ def _block(block: Block, part: "Part") -> Mapping[str, Any]:
         }  # fmt: skip
     image = part.images[id(block)]
     words = image.name.replace("-", " ")
-    kinds = ["png", "svg", *(["csv"] if block.data is not None else [])]
-    links = [_link(kind.upper(), f"figures/{image.name}.{kind}", words) for kind in kinds]
+    kinds = ["PNG", "SVG", *(["CSV"] if block.data is not None else [])]
+    links = [_link(kind, f"figures/{image.name}.{kind.lower()}", words) for kind in kinds]
     return {
         "kind": "figure", "name": words, "id": image.name, "caption": block.caption,
         "picture": Markup(image.inline), "files": links, **_numbers(block),
