@@ -213,6 +213,12 @@ def run(
     with _at_work(chosen.name, total) as (shown, stop):
         summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
     _tell(summary, chosen.name, store, as_json)
+    if not as_json:
+        from bench.results import StoredResults
+        from bench.standings import standing_lines
+
+        for line in standing_lines(StoredResults(results, chosen.name)):
+            click.echo(line)
     _end(summary, stop)
 
 
@@ -347,7 +353,7 @@ def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
 @click.option("--out", default="report", show_default=True, metavar="DIR", help="Where the report is written.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
-    """Write what is stored as a page (index.html), as Markdown (report.md) and as figures."""
+    """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
     from bench.registry import Registry
     from bench.render import write_report
     from bench.store import Store

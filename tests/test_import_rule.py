@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("methods", "datasets", "reports")
 PUBLIC = {
     "bench.api", "bench.tape", "bench.metrics", "bench.optim", "bench.data", "bench.errors", "bench.corruptions",
-    "bench.download", "bench.torchvision_compat", "bench.stats",
+    "bench.download", "bench.torchvision_compat", "bench.stats", "bench.theme",
 }  # fmt: skip
 HEAVY = {"torch", "pandas", "scipy", "seaborn", "matplotlib", "sklearn", "numpy", "sqlalchemy", "pydantic"}
 
