@@ -87,10 +87,10 @@ class NoiseProbe:
     """Draw at one test image under growing Gaussian noise: when does the prediction flip, how do the draws spread?"""
 
     kind: Literal["softmax-noise"] = "softmax-noise"
-    label: Annotated[int, Field(ge=0, strict=True)] = 8  # the class of the image; 8 is the paper's, a ship
+    label: Annotated[int, Field(ge=0, strict=True)] = 0  # the class of the image
     image: Annotated[int, Field(ge=0, strict=True)] = 0  # which of the test images of that class
-    levels: list[NotNegative] = Field(  # standard deviations, in the units of the data
-        default_factory=lambda: [round(0.01 * step, 2) for step in range(16)]
+    levels: list[NotNegative] = Field(  # standard deviations, in the units of the data; here the paper's
+        default_factory=lambda: [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1]
     )
 
     def __post_init__(self) -> None:
