@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
 from bench.errors import UserError, unknown_name
-from bench.protocol import Protocol
+from bench.protocol import PROBES, Protocol
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
 
@@ -37,6 +37,7 @@ class DatasetEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     use: str = ""
+    optional: StrictBool = False  # run only when it is asked for by name
 
     @property
     def options(self) -> dict[str, Any]:
@@ -90,15 +91,17 @@ class Suite(BaseModel):
         return _protocol(_merged(self.protocol, self.datasets[dataset].changes), f"{self.where}: datasets.{dataset}")
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
-        """Return the suite with only some datasets and methods; an empty choice keeps all."""
-        kept = {}
+        """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
+        kept: dict[str, Any] = {}
         for kind, chosen, entries in (("dataset", datasets, self.datasets), ("method", methods, self.methods)):
             for name in chosen:
                 if name not in entries:
                     raise unknown_name(kind, name, entries, self.where)
             kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
+        if not datasets:
+            kept["datasets"] = {name: entry for name, entry in self.datasets.items() if not entry.optional}
         chosen_part = self.model_copy(update=kept)
-        chosen_part._whole = not datasets and not methods
+        chosen_part._whole = not methods and len(kept["datasets"]) == len(self.datasets) and not datasets
         return chosen_part
 
 
@@ -190,12 +193,18 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
     # A misspelt key comes before the missing one that it was meant to be.
     first = min(error.errors(), key=lambda each: each["type"] not in unknown)
     place = [str(part) for part in first["loc"]]
+    within = _fields_of(place[:-1])
+    if place[0] == "probe":
+        del place[1:2]  # its kind, which no user wrote there
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "union_tag_invalid":
+        return f"{unknown_name('kind', first['ctx']['tag'], PROBES, '.'.join(place))}{more}"
     if first["type"] in unknown:
-        known = _fields_of(place[:-1]) or top
+        known = within or top
         return f"{unknown_name('key', place[-1], known, '.'.join(place[:-1]))}{more}"
-    if first["type"] == "missing":
-        return f"{'.'.join(place)}: this key is required{more}"
+    if first["type"] in ("missing", "union_tag_not_found"):
+        lacking = place if first["type"] == "missing" else [*place, "kind"]
+        return f"{'.'.join(lacking)}: this key is required{more}"
     if first["type"] == "too_short":
         return f"{'.'.join(place)}: name at least one{more}"
     if first["type"] == "value_error":  # two keys that do not go together
@@ -204,12 +213,12 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
 
 
 def _fields_of(place: Sequence[str]) -> set[str]:
-    from bench.protocol import PROBES, Architecture, Training
+    from bench.protocol import Architecture, Training
 
     if list(place) == ["gate"]:
         return set(GateEntry.model_fields)
     # The keys of a probe are told with its kind in front.
-    parts: dict[str, Any] = {"training": Training, "network": Architecture, "probe": PROBES["test"], **PROBES}
+    parts: dict[str, Any] = {"training": Training, "network": Architecture, **PROBES}
     return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
 
 
