@@ -3,8 +3,8 @@
 Power is that of the two-sided paired t-test (corrected where splits overlap): the t statistic is noncentral t. Where
 the standard deviation was itself estimated, from `estimated_from` pairs, power is averaged over what it may truly be,
 sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less. nu is below n - 1, because seeds
-scatter with heavier tails than the Gaussian, and s with them: var(s^2) = sigma^4 (2 / (n - 1) + kurtosis / n) is that of
-chi^2 with nu = 2 / (2 / (n - 1) + kurtosis / n).
+scatter with heavier tails than the Gaussian, and s with them: var(s^2) = sigma^4 (2 / (n - 1) + kurtosis / n) is that
+of chi^2 with nu = 2 / (2 / (n - 1) + kurtosis / n).
 
 Both averages are sums over quantiles of chi-squared; scipy's noncentral t is NaN at small levels and few pairs.
 """
