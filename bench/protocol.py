@@ -26,7 +26,7 @@ class Training:
     learning_rate: Annotated[float, Field(gt=0, strict=True)] = 0.001
     weight_decay: Annotated[float, Field(ge=0, strict=True)] = 0.0
     momentum: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.9  # Adam's first beta, SGD's momentum
-    schedule: Literal["constant", "cosine"] = "constant"
+    schedule: Literal["constant", "cosine", "step"] = "constant"  # step: a tenth after half, a hundredth after 3/4
     epochs: Positive = 100
     batch: Positive = 32
     augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
@@ -34,14 +34,16 @@ class Training:
         0  # epochs without a better validation loss before a stop; 0: never
     )
     validate: Literal["clean", "noisy"] = "clean"  # loss without the method's noise, or the training loss itself
+    # Of the forward and backward passes in training; weights, their updates and all draws are float32.
+    precision: Literal["float32", "bfloat16"] = "float32"
 
 
 @dataclass(frozen=True, config=_CLOSED)
 class Architecture:
     """Which network the methods transform."""
 
-    kind: Literal["mlp", "resnet8"] = "mlp"
-    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units of each hidden layer of an MLP
+    kind: Literal["mlp", "conv", "resnet8"] = "mlp"
+    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units (mlp) or channels (conv) of each hidden layer
     activation: Literal["relu", "tanh"] = "relu"
 
 

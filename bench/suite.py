@@ -50,6 +50,16 @@ class DatasetEntry(BaseModel):
         return {k: v for k, v in (self.model_extra or {}).items() if k in PROTOCOL_KEYS}
 
 
+class GateEntry(BaseModel):
+    """How 'uqbench gate' judges a suite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    metrics: list[str] = Field(default_factory=list)  # what is gated; by default what the tables show
+    alpha: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01  # the chance that a gate fails without a cause
+    # How large a change must be to matter, by family or metric: 0.02 in the metric's unit, "5%" of the baseline.
+    margins: dict[str, float | str] = Field(default_factory=dict)
+
+
 class Suite(BaseModel):
     """An experiment: datasets x methods x seeds under a protocol."""
 
@@ -59,6 +69,7 @@ class Suite(BaseModel):
     seeds: Annotated[int, Field(gt=0, strict=True)] = 5
     baseline: str | None = None  # the method that relative metrics (the paper's MSLL) are measured against
     metrics: list[str] = Field(default_factory=list)  # what the tables show first; everything is stored
+    gate: GateEntry = Field(default_factory=GateEntry)
     protocol: dict[str, Any] = Field(default_factory=dict)
     datasets: Annotated[dict[str, DatasetEntry], Field(min_length=1)]
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
@@ -158,12 +169,15 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
     if suite.baseline is not None and suite.baseline not in suite.methods:
         raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
-    if suite.metrics:
+    if suite.metrics or suite.gate.metrics or suite.gate.margins:
+        from bench.gate.margins import read_margins
         from bench.metrics import catalogue
 
-        for metric in suite.metrics:
-            if metric.partition("@")[0] not in catalogue():
-                raise unknown_name("metric", metric, catalogue(), f"{where}: metrics")
+        for key, named in (("metrics", suite.metrics), ("gate.metrics", suite.gate.metrics)):
+            for metric in named:
+                if metric.partition("@")[0] not in catalogue():
+                    raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
+        read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
     suite._where = where
     return suite
 
@@ -203,6 +217,8 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
 def _fields_of(place: Sequence[str]) -> set[str]:
     from bench.protocol import Architecture, Training
 
+    if list(place) == ["gate"]:
+        return set(GateEntry.model_fields)
     # The keys of a probe are told with its kind in front.
     parts: dict[str, Any] = {"training": Training, "network": Architecture, **PROBES}
     return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
