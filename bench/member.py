@@ -62,6 +62,7 @@ class Member:
     rows: Rows
     seed: int
     siblings: int = 1  # members that its own cell trains in the same way: the configurations and folds of a search
+    checkpoint: str = ""  # the file below a folder of checkpoints where a large network is kept; none: nowhere
 
     @property
     def batch_rows(self) -> int:
@@ -244,8 +245,11 @@ def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tup
         with torch.enable_grad():
             leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
             loss, written = objective(leaves)
-            gradient = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
-        return dict(zip(leaves, gradient, strict=True)), (loss.detach(), {k: b.detach() for k, b in written.items()})
+            gradients = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+        # Kernels' gradients come channels last, and weights would follow. A training that is taken up again begins with
+        # ordinary weights, and sums over them must run in the same order to end in the same bits.
+        plain = {name: gradient.contiguous() for name, gradient in zip(leaves, gradients, strict=True)}
+        return plain, (loss.detach(), {name: b.detach() for name, b in written.items()})
 
     return differentiated
 
