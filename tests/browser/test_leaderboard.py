@@ -146,12 +146,12 @@ def test_a_choice_is_an_address(open_page: Open, site: Path) -> None:
 def test_the_theme_is_chosen_and_kept(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html", scheme="light").page
     light = background(page)
-    page.get_by_text("dark", exact=True).click()
+    page.check("#theme-dark")
     dark = background(page)
     assert dark != light
     page.goto((site / "methods" / "swag.html").as_uri())
     assert background(page) == dark
-    page.get_by_text("light", exact=True).click()
+    page.check("#theme-light")
     assert background(page) == light
     assert background(open_page(site / "index.html", scheme="dark").page) == dark
 
