@@ -11,7 +11,7 @@ demo: .venv/installed
 	$(BIN)/uqbench report quick --out report
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: .venv/installed-test
 	$(BIN)/ruff check

@@ -14,6 +14,7 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_gate import COMMANDS as GATE_COMMANDS
 from bench.cli_leaderboard import leaderboard
 from bench.cli_plugins import new, verify
 from bench.cli_stats import compare, rank
@@ -212,6 +213,12 @@ def run(
     with _at_work(chosen.name, total) as (shown, stop):
         summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
     _tell(summary, chosen.name, store, as_json)
+    if not as_json:
+        from bench.results import StoredResults
+        from bench.standings import standing_lines
+
+        for line in standing_lines(StoredResults(results, chosen.name)):
+            click.echo(line)
     _end(summary, stop)
 
 
@@ -346,7 +353,7 @@ def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
 @click.option("--out", default="report", show_default=True, metavar="DIR", help="Where the report is written.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
-    """Write what is stored as a page (index.html), as Markdown (report.md) and as figures."""
+    """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
     from bench.registry import Registry
     from bench.render import write_report
     from bench.store import Store
@@ -399,7 +406,7 @@ app.add_command(new)
 app.add_command(verify)
 app.add_command(compare)
 app.add_command(rank)
-for command in STORE_COMMANDS:
+for command in (*STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 
 

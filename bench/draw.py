@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, float_tensors, work
+from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors, work
+from bench.reuse import reused_parts
 from bench.stack import Limits, is_large, threads
 from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 
@@ -64,9 +65,10 @@ def _drawn(job: Drawing, limits: Limits) -> Array:
     draw_chunk = 1 if large else max(1, min(each, room // row_chunk))
     network_chunk = 1 if large else max(1, room // (row_chunk * draw_chunk))
     chunks = []
-    with threads(torch.get_num_threads() if large else 1):
+    with threads(torch.get_num_threads() if large else 1), reused_parts(n.module for n in job.networks if large):
         for begin in range(0, len(job.x), row_chunk):
             x = job.x[begin : begin + row_chunk]
+            x = channels_last(x) if large else x
             length = _tape_length(job, x) if by_row else tape.length
             salt = (begin,) if by_row else ()
             grid = []

@@ -213,8 +213,9 @@ class _Stack:
             for i in range(calls):
                 columns = self.columns
                 params, buffers, state, loss = self._call(
-                    "advance", advance, columns["params"], columns["buffers"], columns["memory"], columns["state"],
-                    columns["values"], chosen[begin + i], clocks[begin + i], normals[i], uniforms[i],
+                    "advance", partial(advance, alone=self.large), columns["params"], columns["buffers"],
+                    columns["memory"], columns["state"], columns["values"], chosen[begin + i], clocks[begin + i],
+                    normals[i], uniforms[i],
                 )  # fmt: skip
                 if "advance" not in self.checked:
                     _require_same("update", columns["params"], params)
@@ -312,23 +313,33 @@ class _Stack:
 
     def _call(self, name: str, function: Callable[..., Any], *columns: Any) -> Any:
         """Carry out a function of one member for every slot; columns have the slots in front."""
-        one = partial(function, self.model, self.module)
-        if self.large:
-            result = one(self.table, *pytree.tree_map(lambda t: t[0], columns))
-            return pytree.tree_map(lambda t: t.unsqueeze(0), result)
         if name not in self.calls:
-            stacked = vmap(one, in_dims=(None, *([0] * len(columns))))
-            graph = trace(stacked, (self.table, *columns))
-            self.calls[name] = graph
-            if self.compiling:
-                try:
-                    fast = compiled(graph)
-                    fast(self.table, *columns)
-                    self.calls[name] = fast
-                except Exception as error:  # a compiler that is there but does not work: every kind of error is its own
-                    warnings.warn(f"compiling failed, training goes on without: {error!r:.200}", stacklevel=2)
-                    self.compiling = False
+            self.calls[name] = self._made_quick(name, partial(function, self.model, self.module), columns)
         return self.calls[name](self.table, *columns)
+
+    def _made_quick(self, name: str, one: Callable[..., Any], columns: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return a member's function for all slots: traced where overhead is the cost, compiled where it pays."""
+        if self.large:
+
+            def quick(table: tuple[Tensor, Tensor], *columns: Any) -> Any:
+                result = one(table, *pytree.tree_map(lambda t: t[0], columns))
+                return pytree.tree_map(lambda t: t.unsqueeze(0), result)
+
+            # A large network's validation is a small part of its training, and compiling takes a minute.
+            if not self.compiling or name != "advance":
+                return quick
+        else:
+            quick = vmap(one, in_dims=(None, *([0] * len(columns))))
+        graph = trace(quick, (self.table, *columns))
+        if self.compiling:
+            try:
+                fast = compiled(graph)
+                fast(self.table, *columns)
+                return fast
+            except Exception as error:  # a compiler that is there but does not work: every kind of error is its own
+                warnings.warn(f"compiling failed, training goes on without: {error!r:.200}", stacklevel=2)
+                self.compiling = False
+        return graph
 
     def _per_slot(self, of: Callable[[_Slot], Tensor], count: int) -> Tensor:
         """Gather so many row numbers from each slot."""

@@ -6,10 +6,19 @@ at the test rows and scores.
 
 from collections.abc import Callable
 
-from bench.probes import test
+from bench.api import Split
+from bench.probes import shift, softmax_noise, test
 from bench.probes.subject import Finding, Subject
+from bench.protocol import Protocol
 
-PROBES: dict[str, Callable[[Subject], Finding]] = {"test": test.find}
+PROBES: dict[str, Callable[[Subject], Finding]] = {
+    "test": test.find,
+    "shift": shift.find,
+    "softmax-noise": softmax_noise.find,
+}
+# Of those that cannot ask about all data, and of those that ask about other rows than the test rows.
+CHECKS: dict[str, Callable[[Protocol, Split], None]] = {"shift": shift.check, "softmax-noise": softmax_noise.check}
+ROWS: dict[str, Callable[[Protocol, int], int]] = {"shift": shift.rows, "softmax-noise": softmax_noise.rows}
 
 
 def find(subject: Subject) -> Finding:
@@ -17,4 +26,16 @@ def find(subject: Subject) -> Finding:
     return PROBES[subject.protocol.probe.kind](subject)
 
 
-__all__ = ["Finding", "Subject", "find"]
+def check(protocol: Protocol, split: Split) -> None:
+    """Raise a UserError where the suite's question makes no sense for the data."""
+    if protocol.probe.kind in CHECKS:
+        CHECKS[protocol.probe.kind](protocol, split)
+
+
+def rows_asked(protocol: Protocol, test_rows: int) -> int:
+    """Return at how many rows functions are drawn, which is most of what a probe costs."""
+    asked = ROWS.get(protocol.probe.kind)
+    return asked(protocol, test_rows) if asked else test_rows
+
+
+__all__ = ["Finding", "Subject", "check", "find", "rows_asked"]

@@ -4,6 +4,7 @@ Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
 stratified: runs are resampled within their dataset, so the interval speaks about these datasets and other seeds.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,8 +34,13 @@ def interquartile_mean(scores: ArrayLike) -> float:
 def interquartile_mean_interval(
     scores: Sequence[ArrayLike], generator: np.random.Generator, *, level: float = 0.95, resamples: int = 2_000
 ) -> Estimate:
-    """Return the interquartile mean over the runs of all datasets, with a stratified percentile interval."""
+    """Return the interquartile mean over the runs of all datasets, with a stratified percentile interval.
+
+    Without resamples the interval is NaN.
+    """
     runs = [np.asarray(values, dtype=np.float64) for values in scores]
+    if not resamples:
+        return Estimate(interquartile_mean(np.concatenate(runs)), math.nan, math.nan)
     drawn = [values[generator.integers(0, len(values), size=(resamples, len(values)))] for values in runs]
     means = scipy.stats.trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1)
     low, high = percentile_interval(means, level)

@@ -120,7 +120,7 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
-    return Repeats(dataset, numbers[whole].T, lost, unpaired, _overlap(table[whole], cells), tuple(messages))
+    return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
 
 
 def statuses(cells: pd.DataFrame | None) -> dict[str, Counter[str]]:
@@ -138,7 +138,7 @@ def _lost(method: str, infinite: int, states: dict[str, Counter[str]]) -> Lost:
     return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
 
 
-def _overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
+def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
     if cells is not None and "spec" in cells:
         prints = {str(json.loads(text).get("data")) for text in cells["spec"].dropna()} - {"None"}

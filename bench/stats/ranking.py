@@ -17,6 +17,7 @@ from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
 FEWEST_DATASETS = 5  # below, average ranks hardly mean anything
+RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,13 @@ class Ranking:
 def rank(
     frame: pd.DataFrame, measure: Declared, *, methods: Sequence[str] | None = None,
     cells: pd.DataFrame | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
-    pairwise: bool = True,
+    pairwise: bool = True, intervals: bool = True,
 ) -> Ranking:  # fmt: skip
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
 
     A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
-    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest.
+    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest;
+    without `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
     places = _places(frame, measure, names, cells, messages)
@@ -108,7 +110,7 @@ def rank(
     pairs = _pairs(table, names, [place.losses for place in places], settings, generator) if pairwise else ()
     return Ranking(
         measure.name, measure.direction, measure.target, settings, tuple(place.dataset for place in places),
-        _ranked(table, names, places, difference, settings, generator),
+        _ranked(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
         (float(tied), float(tied_p)), (float(plain), float(plain_p)),
         _floats(ranks.iman_davenport(tied, *size)), _floats(ranks.iman_davenport(plain, *size)),
         difference, f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods", pairs, tuple(messages),
@@ -176,7 +178,7 @@ def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
 
 def _ranked(
     table: Array, names: Sequence[str], places: Sequence[_Place], difference: float, settings: Settings,
-    generator: np.random.Generator,
+    generator: np.random.Generator, resamples: int,
 ) -> tuple[RankedMethod, ...]:  # fmt: skip
     average = ranks.average_ranks(table)
     groups = ranks.rank_groups(average, difference)
@@ -184,7 +186,8 @@ def _ranked(
     made = []
     for i in np.argsort(average, kind="stable"):
         letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
-        score = interquartile_mean_interval([values[i] for values in runs], generator, level=settings.level)
+        own = [values[i] for values in runs]
+        score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
         made.append(RankedMethod(names[i], float(average[i]), letters, score, means))
     return tuple(made)
