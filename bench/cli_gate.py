@@ -40,7 +40,8 @@ def baseline(
     workers: int | None, data: str | None, plugins: Sequence[str],
 ) -> None:  # fmt: skip
     """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
-    from bench.gate.baseline import Baseline, asked_of, read_baseline, write_baseline
+    from bench.gate.asked import asked_of
+    from bench.gate.baseline import Baseline, read_baseline, write_baseline
 
     chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
     before = read_baseline(path) if path.exists() else None
@@ -87,13 +88,15 @@ def gate(
 ) -> None:  # fmt: skip
     """Tell whether any number of SUITE is worse than its baseline: exit 0 if not, 1 if so."""
     from bench.gate import files, text
+    from bench.gate.asked import check_suite_against
     from bench.gate.baseline import read_baseline
-    from bench.gate.running import check_suite_against, gate_suite
     from bench.stats.sequential import doubling
 
     held_to = read_baseline(Path(baseline_file))
     chosen = _suite(suite, data)
     check_suite_against(chosen, held_to, baseline_file)
+    from bench.gate.running import gate_suite  # brings torch, which a mistake in the call need not wait for
+
     seeds = len(held_to.measured.seeds)
     looks = doubling(first, seeds) if sequential else ()
     with _measuring(chosen, plugins, store, workers, seeds) as measure:
