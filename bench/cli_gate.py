@@ -110,6 +110,36 @@ def gate(
         sys.exit(1)
 
 
+@click.command()
+@click.option("--metric", required=True, metavar="NAME", help="The metric.")
+@click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
+@click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
+@click.option(
+    "--store", "urls", multiple=True, default=["sqlite:///runs/uqbench.db"], show_default=True, metavar="URL",
+    help="Where results are kept; repeat it for the stores of several versions.",
+)  # fmt: skip
+def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
+    """Write how a metric went over the versions of the code, with the commits at which it changed."""
+    from contextlib import ExitStack, closing
+
+    from bench.gate.history import histories, history_page
+    from bench.store import Store
+
+    with ExitStack() as opened:
+        stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
+        series = histories(stores, metric, suite)
+        written = history_page(stores, metric, Path(out), suite)
+    versions = {version.name for each in series for version in each.versions}
+    click.echo(f"{metric}: {len(series)} series, {len(versions)} version{'s' * (len(versions) != 1)} of the code")
+    for each in series:
+        for change in each.changes:
+            click.echo(
+                f"{'better' if change.better else 'worse '} since {change.code}: {each.method} on {each.dataset}: "
+                f"{change.before:.4g} -> {change.after:.4g}  {change.subject}".rstrip()
+            )
+    click.echo(f"history: {written[0]}")
+
+
 def _suite(name: str, data: str | None) -> "Suite":
     import os
 
@@ -174,4 +204,4 @@ def _tell_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> N
         click.echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
 
 
-COMMANDS = (baseline, gate)
+COMMANDS = (baseline, gate, history)
