@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test check bench faults thorough package-test validity picture clean
+.PHONY: demo test check gate bench faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -17,6 +17,10 @@ check: .venv/installed-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Are the numbers of suite quick still those of its baseline, or at least none of them worse?
+gate: .venv/installed
+	$(BIN)/uqbench gate quick --baseline baselines/quick.json
 
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s

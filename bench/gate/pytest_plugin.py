@@ -47,8 +47,8 @@ class Run:
     """One gate for all tests of a session; it runs when the first of them does."""
 
     def __init__(self, config: pytest.Config, path: str) -> None:
+        from bench.gate.asked import check_suite_against
         from bench.gate.baseline import read_baseline
-        from bench.gate.running import check_suite_against
         from bench.suite import load_suite
 
         self.config = config

@@ -9,6 +9,6 @@ LONGEST = 60
 def file_name(name: str) -> str:
     """Return a file's name, without its suffix; a name that is not safe as it is gets a part of its hash."""
     safe = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:LONGEST]
-    if safe == name:
+    if safe and safe == name:
         return safe
     return f"{safe or 'name'}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"

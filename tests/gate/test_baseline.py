@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import UserError
-from bench.gate.baseline import asked_differently, read_baseline, write_baseline
+from bench.gate.asked import asked_differently
+from bench.gate.baseline import read_baseline, write_baseline
 from bench.gate.measured import Measured
 from tests.gate.problems import baseline, measured
 

@@ -14,7 +14,8 @@ from torch import Tensor
 import bench.draw
 import bench.methods._weight_noise as weight_noise
 import bench.optim
-from bench.gate.baseline import Baseline, asked_of
+from bench.gate.asked import asked_of
+from bench.gate.baseline import Baseline
 from bench.gate.gate import Gate, gate
 from bench.gate.running import Measuring, gate_suite, store_for
 from bench.gate.verdicts import Rules
