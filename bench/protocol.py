@@ -3,7 +3,7 @@
 Plain validated data, light to import. Every field is part of a cell's key.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
@@ -49,6 +49,10 @@ class TestProbe:
     kind: Literal["test"] = "test"
 
 
+Mode = Literal["engine", "naive", "compiled"]
+DEFAULT_MODES: tuple[Mode, ...] = ("engine", "naive")
+
+
 @dataclass(frozen=True, config=_CLOSED)
 class LatencyProbe:
     """Time passes over the test rows, all methods and numbers of draws in turn; nothing is trained."""
@@ -58,12 +62,10 @@ class LatencyProbe:
     batch: Positive = 500  # rows of one call
     rows: Annotated[int, Field(ge=0, strict=True)] = 0  # test rows of a pass; 0: all there are
     repeats: Positive = 10  # timed passes of each series
-    modes: list[Literal["engine", "naive", "compiled"]] = Field(default_factory=lambda: ["engine", "naive"])
+    modes: list[Mode] = Field(default_factory=lambda: list(DEFAULT_MODES))
     dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
     threads: Annotated[int, Field(ge=0, strict=True)] = 0  # 0: one a core
     warm_up: Positive = 5  # passes of each series at most, before its times count
-
-    together: ClassVar[bool] = True  # all cells are one unit, so that they are measured in turn and nothing runs beside
 
     def __post_init__(self) -> None:
         for name, values in (("draws", self.draws), ("modes", self.modes)):
@@ -76,6 +78,7 @@ class LatencyProbe:
 
 
 Probe = Annotated[TestProbe | LatencyProbe, Field(discriminator="kind")]  # what is asked of networks: `bench.probes`
+Together = LatencyProbe  # those that look at all cells of a suite at once: one unit, with nothing beside it
 PROBES: dict[str, type] = {"test": TestProbe, "latency": LatencyProbe}
 
 
@@ -107,4 +110,4 @@ class Protocol:
     @property
     def together(self) -> bool:
         """Does the probe look at all cells of a suite at once, and train none?"""
-        return bool(getattr(self.probe, "together", False))
+        return isinstance(self.probe, Together)

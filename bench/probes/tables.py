@@ -22,10 +22,12 @@ def table_of(kinds: Collection[str], results: "StoredResults") -> str:
 def latencies(results: "StoredResults") -> str:
     """Return what was timed, as a Markdown table a dataset."""
     parts = []
-    values = results.frame.set_index(["key", "metric"])["value"].to_dict()
+    frame = results.frame
+    values = {(str(key), str(metric)): float(v) for key, metric, v in frame[["key", "metric", "value"]].to_numpy()}
     cells = results.cells.dropna(subset="training")
     for dataset, own in cells[cells["status"] == "ok"].groupby("dataset", sort=False):
-        lines, facts = [], {}
+        lines: list[list[str]] = []
+        facts: dict[str, Any] = {}
         for _, cell in own.iterrows():
             about = json.loads(cell["training"]).get("latency", {})
             facts = about.get("facts", facts)
