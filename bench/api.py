@@ -223,6 +223,7 @@ class Curves:
 class Results(Protocol):
     """What a report may look at: the results of one suite."""
 
+    suite: str
     title: str
     baseline: str | None
     metrics: list[str]  # what the suite wants shown first
@@ -264,24 +265,42 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """A few words and their values, side by side: the numbers a reader looks for first."""
+
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Table:
-    """A data frame with a caption; cells are printed as text, numbers to four significant digits."""
+    """A data frame with a caption; cells are printed as text, numbers to four significant digits.
+
+    It is also written as CSV and LaTeX. `numbers` is what the CSV holds instead, where cells of the table hold more
+    than one number ("1.2 ± 0.3").
+    """
 
     caption: str
     data: "pd.DataFrame"
     bold: frozenset[tuple[int, int]] = frozenset()  # (row, column) positions to stand out
+    name: str = ""  # of its files; by default from the caption
+    numbers: "pd.DataFrame | None" = None
+    folded: bool = False  # for those who want to know: closed until it is opened
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A matplotlib figure with a caption that also says in words what is to be seen."""
+    """A matplotlib figure with a caption that also says in words what is to be seen.
+
+    `data` is what it shows as a table, for those who cannot see it and for those who want the numbers.
+    """
 
     name: str
     caption: str
     figure: "MatplotlibFigure"
+    data: "pd.DataFrame | None" = None
 
 
-Block = Text | Table | Figure
+Block = Text | Facts | Table | Figure
 
 
 @dataclass(frozen=True)
@@ -299,8 +318,12 @@ class Report:
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 
     def section(self, results: Results) -> Section | None:
-        """Return the section, or None where the results hold nothing for it."""
+        """Return the section of one suite, or None where the results hold nothing for it."""
         raise NotImplementedError
+
+    def overall(self, suites: Sequence[Results]) -> Section | None:
+        """Return a section about all suites of the page together, or None; it stands before those of the suites."""
+        return None
 
 
 def options(plugin: object) -> dict[str, Any]:

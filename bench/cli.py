@@ -14,6 +14,8 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_gate import COMMANDS as GATE_COMMANDS
+from bench.cli_leaderboard import leaderboard
 from bench.cli_plugins import new, verify
 from bench.cli_stats import compare, rank
 from bench.cli_store import COMMANDS as STORE_COMMANDS
@@ -214,19 +216,20 @@ def run(
         summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
     _tell(summary, chosen.name, store, as_json)
     if not as_json:
-        _show_table(chosen, results)
+        _show_results(chosen, results)
     _end(summary, stop)
 
 
-def _show_table(suite: "Suite", store: "Store") -> None:
-    """Print the table of a probe that has one of its own."""
+def _show_results(suite: "Suite", store: "Store") -> None:
+    """Print the table of a probe that has one of its own, or how the methods stand."""
     from bench.probes.tables import table_of
     from bench.results import StoredResults
+    from bench.standings import standing_lines
 
-    if text := table_of(
-        {suite.protocol_for(name).probe.kind for name in suite.datasets}, StoredResults(store, suite.name)
-    ):
-        click.echo(f"\n{text}")
+    results = StoredResults(store, suite.name)
+    own = table_of({suite.protocol_for(name).probe.kind for name in suite.datasets}, results)
+    lines = [own] if own else list(standing_lines(results))
+    click.echo("\n".join(["", *lines]))
 
 
 @app.command()
@@ -373,7 +376,7 @@ def _by_reason(doubts: "Sequence[tuple[Cell, str]]") -> dict[str, list[str]]:
 @click.option("--out", default="report", show_default=True, metavar="DIR", help="Where the report is written.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
-    """Write what is stored as a page (index.html), as Markdown (report.md) and as figures."""
+    """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
     from bench.registry import Registry
     from bench.render import write_report
     from bench.store import Store
@@ -421,11 +424,12 @@ def _device(name: str) -> str:
 
 
 app.add_command(data_commands)
+app.add_command(leaderboard)
 app.add_command(new)
 app.add_command(verify)
 app.add_command(compare)
 app.add_command(rank)
-for command in STORE_COMMANDS:
+for command in (*STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 
 

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, float_tensors, work
+from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors, work
 from bench.memory import keep_freed_memory
+from bench.reuse import reused_parts
 from bench.stack import Limits, is_large, threads
 from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 
@@ -110,9 +111,11 @@ class Functions:
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
         job, cuts, each = self.job, self.cuts, self.each
-        with threads(self.threads):
+        modules = (fitted.module for fitted in job.networks if cuts.large)
+        with threads(self.threads), reused_parts(modules):
             for begin in range(0, len(x), cuts.rows):
                 part = x[begin : begin + cuts.rows]
+                part = channels_last(part) if cuts.large else part
                 length = self.tape_length(part)
                 salt = (begin,) if cuts.by_row else ()
                 grid = []

@@ -8,13 +8,14 @@ import math
 import traceback
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bench.api import Array, Method, Split
 from bench.cell import Outcome
+from bench.checkpoints import name_of
 from bench.folds import folds
 from bench.member import Fitted, Member, finished, held_out_loss, training_form
 from bench.networks import network_factory
@@ -36,6 +37,8 @@ class Job:
     split: Split
     seed: int
     data: str = ""  # the fingerprint of the split
+    plugin: str = ""  # name, origin and version of the method
+    checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
     fitted: dict[int, Fitted] = field(default_factory=dict)
@@ -183,7 +186,8 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
         for k in range(method.networks):
             place = (job.place, kind, repr(training), k)
             if place not in members:
-                members[place] = _member(job, form, training, data.of(job), _network_seed(job, k))
+                member = _member(job, form, training, data.of(job), _network_seed(job, k))
+                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, k))
             waiting.setdefault(place, []).append((number, k))
     trainings = list(members)
     for item in fit_and_tell([members[t] for t in trainings], limits):
@@ -196,6 +200,13 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
             if len(job.fitted) == networks[number]:
                 yield number, _judged(job, data.of(job), limits)
                 job.fitted.clear()
+
+
+def _checkpoint(job: Job, method: Method, training: Training, k: int) -> str:
+    """Return the file of a training that may be long: the same for all methods that share the training."""
+    kind, form = training_form(method)
+    plugin = job.plugin if form is method else ""
+    return f"{job.checkpoints}/{name_of(plugin, kind, training, k)}" if job.checkpoints else ""
 
 
 def _network_seed(job: Job, k: int) -> int:

@@ -1,69 +1,70 @@
-"""Writing a report: the sections of the report plug-ins as one self-contained HTML page and as Markdown."""
+"""Writing a report: the sections of the report plug-ins as one self-contained page, as Markdown and as files."""
 
-import base64
-import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-from jinja2 import Environment, StrictUndefined
-
-from bench.api import Block, Figure, Report, Section, Table, Text
+from bench.api import Facts, Figure, Report, Section, Table, Text
+from bench.drawn import Image, drawn
 from bench.errors import UserError, unknown_name
 from bench.registry import Registry, in_one_line
 from bench.results import StoredResults
 from bench.store import Store
+from bench.written import cells, csv_text, escaped, latex, markdown
 
 
 @dataclass(frozen=True)
-class Image:
-    """A figure, drawn."""
+class Part:
+    """Some sections under one heading: those of a suite, or those about all suites."""
 
-    name: str  # of its file, without the suffix
-    png: bytes
-    svg: bytes
-
-    @property
-    def uri(self) -> str:
-        """The picture itself, as an address that a page can hold."""
-        return "data:image/png;base64," + base64.b64encode(self.png).decode()
-
-
-@dataclass(frozen=True)
-class SuitePart:
-    """The sections of one suite."""
-
-    name: str
+    name: str  # '' for all suites
     title: str
     sections: Sequence[Section]
-    images: Mapping[int, "Image"]  # by the identity of their block
+    images: Mapping[int, Image]  # by the identity of their block
+    tables: Mapping[int, str]  # names of files, the same way
 
-    @property
-    def anchor(self) -> str:
-        """A name for links that is safe in a page."""
-        return "suite-" + _file_name(self.name)
+
+@dataclass
+class Names:
+    """Names of files that are taken."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def free(self, wanted: str) -> str:
+        """Return the name, with a number where another has it already."""
+        name, number = wanted, 2
+        while name.lower() in self.taken:  # some file systems do not tell cases apart
+            name, number = f"{wanted}-{number}", number + 1
+        self.taken.add(name.lower())
+        return name
 
 
 def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[str] = ()) -> list[Path]:
-    """Write `index.html`, `report.md` and `figures/` for some suites of a store (all by default); return the files."""
+    """Write `index.html`, `report.md`, `figures/` and `tables/` for some suites of a store (all by default)."""
     known = store.suites()
     for suite in suites:
         if suite not in known:
             raise unknown_name("suite", suite, known, f"store {store.shown}")
     if not known:
         raise UserError(f"store {store.shown}: nothing is stored yet; run a suite first: uqbench run quick")
-    parts = [_part(StoredResults(store, suite), registry) for suite in (suites or known)]
+    results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
+    plugins, broken = _plugins(registry)
+    names = Names()
+    parts = [_made("", "All suites", plugins, lambda plugin: plugin.overall(results), names)]
+    for one in results:
+        parts.append(_made(one.suite, f"{one.suite}: {one.title}", plugins, _of(one), names, broken))
     try:
-        return _write(parts, out)
+        return _write(parts, out, store.shown)
     except OSError as error:
         raise UserError(f"--out {out}: {error.strerror or error}") from error
 
 
-def _part(results: StoredResults, registry: Registry) -> SuitePart:
+def _of(results: StoredResults) -> Callable[[Report], Section | None]:
+    return lambda plugin: plugin.section(results)
+
+
+def _plugins(registry: Registry) -> tuple[list[tuple[str, Report]], list[Section]]:
     plugins: list[tuple[str, Report]] = []
     broken: list[Section] = []
     for name in registry.plugins("report"):
@@ -71,119 +72,99 @@ def _part(results: StoredResults, registry: Registry) -> SuitePart:
             plugins.append((name, registry.make("report", name, {})))
         except UserError as error:
             broken.append(Section(name, [Text(str(error))]))
+    return sorted(plugins, key=lambda pair: pair[1].order), broken  # stable: then by name
+
+
+def _made(
+    name: str, title: str, plugins: Iterable[tuple[str, Report]], make: Callable[[Report], Section | None],
+    names: Names, broken: Iterable[Section] = (),
+) -> Part:  # fmt: skip
     sections: list[Section] = []
+    failed = list(broken)
     images: dict[int, Image] = {}
-    for name, plugin in sorted(plugins, key=lambda pair: pair[1].order):  # stable: then by name
+    tables: dict[int, str] = {}
+    for plugin_name, plugin in plugins:
         try:
-            section = plugin.section(results)
+            section = make(plugin)
             if section is not None:
-                images |= _drawn(section, results.suite, {image.name for image in images.values()})
+                pictures, files = _drawn(section, name, names)
+                images |= pictures
+                tables |= files
                 sections.append(section)
         except Exception as error:  # one broken section must not cost the others
-            broken.append(Section(name, [Text(f"This section failed: {in_one_line(error)}")]))
-    return SuitePart(results.suite, f"{results.suite}: {results.title}", [*sections, *broken], images)
+            failed.append(Section(plugin_name, [Text(f"This section failed: {in_one_line(error)}")]))
+    return Part(name, title, [*sections, *failed], images, tables)
 
 
-def _drawn(section: Section, suite: str, taken: set[str]) -> dict[int, Image]:
-    """Draw the figures of a section, and so find out whether it can be written at all."""
-    images = {}
+def _drawn(section: Section, suite: str, names: Names) -> tuple[dict[int, Image], dict[int, str]]:
+    """Draw the figures and name the tables of a section, and so find out whether it can be written at all."""
+    images, tables = {}, {}
+    front = f"{file_name(suite)}-" if suite else ""
     for block in section.blocks:
         if isinstance(block, Table):
-            _cells(block)
+            cells(block)
+            tables[id(block)] = names.free(front + file_name(block.name or f"{section.title} {block.caption}"))
         elif isinstance(block, Figure):
-            png, svg = io.BytesIO(), io.BytesIO()
-            block.figure.savefig(png, format="png", dpi=150)
-            block.figure.savefig(svg, format="svg")
-            name = wanted = f"{_file_name(suite)}-{_file_name(block.name)}"
-            number = 2
-            while name in taken:
-                name, number = f"{wanted}-{number}", number + 1
-            taken.add(name)
-            images[id(block)] = Image(name, png.getvalue(), svg.getvalue())
-        elif not isinstance(block, Text):
-            raise TypeError(f"a block is a Text, a Table or a Figure, got {type(block).__name__}")
-    return images
+            images[id(block)] = drawn(block.figure, names.free(front + file_name(block.name)))
+        elif not isinstance(block, Text | Facts):
+            raise TypeError(f"a block is a Text, Facts, a Table or a Figure, got {type(block).__name__}")
+    return images, tables
 
 
-def _write(parts: Sequence[SuitePart], out: Path) -> list[Path]:
-    figures = out / "figures"
-    figures.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for image in (image for part in parts for image in part.images.values()):
-        for suffix, content in (("png", image.png), ("svg", image.svg)):
-            path = figures / f"{image.name}.{suffix}"
-            path.write_bytes(content)
-            written.append(path)
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        (files("bench") / "page.html").read_text("utf-8")
-    )
-    shown = [
-        {
-            "name": part.name, "title": part.title, "anchor": part.anchor,
-            "sections": [
-                {"title": s.title, "blocks": [_for_page(b, part.images) for b in s.blocks]} for s in part.sections
-            ],
-        }
-        for part in parts
-    ]  # fmt: skip
-    html, markdown = out / "index.html", out / "report.md"
-    html.write_text(page.render(title="uqbench report", suites=shown), "utf-8")
-    markdown.write_text(_markdown(parts), "utf-8")
-    return [html, markdown, *written]
+def _write(parts: Sequence[Part], out: Path, store: str) -> list[Path]:
+    from bench.page import page
+
+    written = [out / "index.html", out / "report.md"]
+    for folder in ("figures", "tables"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        for block in (block for section in part.sections for block in section.blocks):
+            if isinstance(block, Figure):
+                written += _figure_files(block, part.images[id(block)], out / "figures")
+            elif isinstance(block, Table):
+                written += _table_files(block, part.tables[id(block)], out / "tables")
+    written[0].write_text(page(parts, store), "utf-8")
+    written[1].write_text(_markdown(parts), "utf-8")
+    return written
 
 
-def _for_page(block: Block, images: Mapping[int, Image]) -> dict[str, Any]:
-    if isinstance(block, Text):
-        return {"kind": "text", "text": block.text}
-    if isinstance(block, Figure):
-        return {"kind": "figure", "caption": block.caption, "source": images[id(block)].uri}
-    rows = [
-        [{"text": text, "bold": (r, c) in block.bold} for c, text in enumerate(row)]
-        for r, row in enumerate(_cells(block))
-    ]
-    return {"kind": "table", "caption": block.caption, "header": [str(c) for c in block.data.columns], "rows": rows}
+def _figure_files(figure: Figure, image: Image, folder: Path) -> list[Path]:
+    paths = [folder / f"{image.name}.png", folder / f"{image.name}.svg"]
+    paths[0].write_bytes(image.png)
+    paths[1].write_bytes(image.svg)
+    if figure.data is not None:
+        paths.append(folder / f"{image.name}.csv")
+        paths[-1].write_text(csv_text(figure.data), "utf-8")
+    return paths
 
 
-def _markdown(parts: Sequence[SuitePart]) -> str:
+def _table_files(table: Table, name: str, folder: Path) -> list[Path]:
+    paths = [folder / f"{name}.csv", folder / f"{name}.tex"]
+    paths[0].write_text(csv_text(table.data if table.numbers is None else table.numbers), "utf-8")
+    paths[1].write_text(latex(table, name), "utf-8")
+    return paths
+
+
+def _markdown(parts: Sequence[Part]) -> str:
     lines = ["# uqbench report", ""]
     for part in parts:
-        lines += [f"## {_escaped(part.title)}", ""]
+        if part.sections:
+            lines += [f"## {escaped(part.title)}", ""]
         for section in part.sections:
-            lines += [f"### {_escaped(section.title)}", ""]
+            lines += [f"### {escaped(section.title)}", ""]
             for block in section.blocks:
                 if isinstance(block, Text):
-                    lines += [_escaped(block.text), ""]
+                    lines += [escaped(block.text), ""]
+                elif isinstance(block, Facts):
+                    lines += [*(f"- {escaped(word)}: {escaped(value)}" for word, value in block.facts.items()), ""]
                 elif isinstance(block, Figure):
                     source = f"figures/{part.images[id(block)].name}.png"
-                    lines += [f"![{_escaped(block.caption)}]({source})", "", _escaped(block.caption), ""]
+                    lines += [f"![{escaped(block.caption)}]({source})", "", escaped(block.caption), ""]
                 else:
-                    lines += [f"**{_escaped(block.caption)}**", "", *_markdown_table(block), ""]
+                    lines += [f"**{escaped(block.caption)}**", "", *markdown(block), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown_table(table: Table) -> list[str]:
-    header = [_escaped(str(name)) for name in table.data.columns]
-    lines = [f"| {' | '.join(header)} |", f"| {' | '.join('---' for _ in header)} |"]
-    for r, row in enumerate(_cells(table)):
-        cells = [f"**{_escaped(text)}**" if (r, c) in table.bold else _escaped(text) for c, text in enumerate(row)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _cells(table: Table) -> list[list[str]]:
-    return [[_text(value) for value in row] for row in table.data.itertuples(index=False)]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return "–" if pd.isna(value) else f"{value:.4g}"
-    return str(value)
-
-
-def _escaped(text: str) -> str:
-    """Return text that Markdown shows as it is: no markup, no line of its own."""
-    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "unnamed"
+def file_name(words: str) -> str:
+    """Return a name that is safe for a file and in an address, and not too long."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", words).strip("-")[:80].strip("-") or "unnamed"

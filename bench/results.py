@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bench.api import Curves
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
+KEPT = 256 * 2**20  # bytes of arrays that stay in memory: several sections draw from the same ones
 
 
 class StoredResults:
@@ -27,6 +28,8 @@ class StoredResults:
         self.title: str = about["title"]
         self.baseline: str | None = about["baseline"]
         self.metrics: list[str] = about["metrics"]
+        self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
+        self._held = 0
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -62,13 +65,20 @@ class StoredResults:
         """Return the stored predictions of one cell."""
         from bench.api import Curves  # brings torch, which an export can do without
 
-        arrays = self.arrays(key)
-        kept = {field.name: arrays[field.name] for field in fields(Curves) if field.name in arrays}
-        return Curves(**kept) if kept.keys() >= {"observed", "mean", "variance"} else None
+        parts = {f.name for f in fields(Curves)}
+        arrays = {name: array for name, array in self.arrays(key).items() if name in parts}
+        return Curves(**arrays) if {"observed", "mean", "variance"} <= arrays.keys() else None
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Return all arrays that were stored of one cell, by name."""
-        return self._store.load_arrays(key) or {}
+        if key not in self._arrays:
+            loaded = self._store.load_arrays(key) or {}
+            self._held += sum(array.nbytes for array in loaded.values())
+            self._arrays[key] = loaded
+            while self._held > KEPT and len(self._arrays) > 1:
+                oldest = self._arrays.pop(next(iter(self._arrays)))
+                self._held -= sum(array.nbytes for array in oldest.values())
+        return self._arrays[key]
 
     def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
         """Return the metrics that are differences to the baseline method on the same split."""

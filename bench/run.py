@@ -12,8 +12,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from bench import checkpoints
 from bench.cell import Cell, Outcome, from_bytes, to_bytes
 from bench.engines import OUT_OF_TIME, Engine, LostWorkerError
 from bench.engines.inline import InlineEngine
@@ -134,7 +136,10 @@ class _Drive:
         self, suite: str, registry: Registry, store: Store, device: str, limits: Limits, watch: Watch,
         tell: Tell, stopping: Callable[[], bool], summary: Summary,
     ) -> None:  # fmt: skip
-        self.suite, self.store, self.device, self.limits = suite, store, device, limits
+        self.checkpoints = Path(limits.checkpoints or checkpoints.folder_of(store.arrays.folder)).resolve()
+        self.unfinished: set[str] = set()  # places of cells that failed: their trainings may still be of use
+        self.suite, self.store, self.device = suite, store, device
+        self.limits = replace(limits, checkpoints=str(self.checkpoints))
         self.watch, self.tell, self.stopping, self.summary = watch, tell, stopping, summary
         self.progress = Progress()
         self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
@@ -235,7 +240,19 @@ class _Drive:
                 self.summary.doubts.append((cell, outcome.message))
             if outcome.status == "failed":
                 self.summary.failures.append((cell, outcome.message))
+            self._forget_checkpoints(cell, outcome)
             self.watch(cell, outcome)
+
+    def _forget_checkpoints(self, cell: Cell, outcome: Outcome) -> None:
+        """Remove the checkpoints of a cell's place when no cell is left that could go on from them."""
+        if not self.checkpoints.is_dir():
+            return
+        place = checkpoints.place_of(cell.spec)
+        if outcome.status == "failed":
+            self.unfinished.add(place)
+        left = [*self.unheard.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
+        if place not in self.unfinished and all(checkpoints.place_of(other.spec) != place for other in left):
+            checkpoints.forget(self.checkpoints, place)
 
     def _close(self, number: int) -> None:
         """Take an order that ended off the list; see to what it left undone."""

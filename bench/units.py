@@ -18,6 +18,7 @@ from bench.cell import Cell
 from bench.member import expected_steps, training_form, work
 from bench.networks import network_factory
 from bench.plan import Task
+from bench.probes import rows_asked
 from bench.protocol import Architecture, Protocol, Together
 from bench.search import configurations
 from bench.stack import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
@@ -178,7 +179,7 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     batch = max(1, min(training.batch, rows))
     flops = _flops_a_row(protocol.network, split.problem)
     step = SECONDS_A_MEMBER_STEP + 3 * batch * flops / FLOPS_A_SECOND
-    drawing = protocol.draws * len(split.test_x) * flops / FLOPS_A_SECOND
+    drawing = protocol.draws * rows_asked(protocol, len(split.test_x)) * flops / FLOPS_A_SECOND
     size = 4 * (split.train_x.size + split.test_x.size)
     large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK
     steps = expected_steps(training, rows // batch, method.early_stopping)

@@ -3,10 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Curves, Figure, Report, Results, Section
+from bench.theme import INK, house_style, panels, short
+
+POINTS = "#56b4e9"
+TRUTH = "#0173b2"
+MOST_POINTS = 250  # drawn; more are one blot
+MOST_PANELS = 9
+TABLE_ROWS = 25  # of each method in the figure's table
 
 
 @dataclass(frozen=True)
@@ -23,48 +30,66 @@ class Intervals(Report):
         cells = results.cells[results.cells["status"] == "ok"]
         for dataset, rows in cells.groupby("dataset", sort=True):
             first = rows[rows["seed"] == rows["seed"].min()]
-            panels = {row.method: results.curves(row.key) for row in first.itertuples()}
-            drawn = {
-                method: c for method, c in panels.items() if c and c.x is not None and np.isfinite(c.variance).all()
-            }
+            drawn: dict[str, Curves] = {}
+            for row in first.itertuples():
+                curves = results.curves(str(row.key))
+                if curves is None or curves.x is None:
+                    break  # the others of this dataset have no axis either
+                if np.isfinite(curves.variance).all():
+                    drawn[str(row.method)] = curves
             if drawn:
                 figures.append(self._figure(str(dataset), int(first["seed"].iloc[0]), drawn))
         return Section("Predictive intervals", figures) if figures else None
 
-    def _figure(self, dataset: str, seed: int, panels: dict[str, Curves]) -> Figure:
-        columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
-        rows = -(-len(panels) // columns)
-        figure = MatplotlibFigure(figsize=(4.2 * columns, 3.1 * rows), layout="constrained")
-        axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
-        for axis in axes[len(panels) :]:
-            axis.set_axis_off()
-        said = []
-        for axis, (method, curves) in zip(axes, panels.items(), strict=False):
-            covered, wide = self._panel(axis, method, curves)
-            said.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
-        axes[0].legend(loc="upper center", fontsize=8, ncols=2, frameon=False)
+    def _figure(self, dataset: str, seed: int, found: dict[str, Curves]) -> Figure:
+        shown = dict(list(found.items())[:MOST_PANELS])
+        said, numbers = [], []
+        with house_style():
+            figure, axes = panels(len(shown), width=3.5, height=2.5, sharex=True, sharey=True)
+            for axis, (method, curves) in zip(axes, shown.items(), strict=True):
+                covered, wide = self._panel(axis, method, curves)
+                said.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
+                numbers.append(self._rows(method, curves))
+            handles, labels = axes[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        hidden = f" {len(found) - len(shown)} more methods are not drawn." if len(found) > len(shown) else ""
         caption = (
-            f"{dataset}, seed {seed}. Points: observations; blue line: the function without noise; black line: mean "
-            f"prediction; shaded: mean ± {self.width:g} standard deviations of the draws. {'; '.join(said)}."
+            f"{dataset}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the function without "
+            f"noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations of the draws. "
+            f"{'; '.join(said)}.{hidden}"
         )
-        return Figure(f"intervals-{dataset}", caption, figure)
+        return Figure(f"intervals-{dataset}", caption, figure, pd.concat(numbers, ignore_index=True))
+
+    def _rows(self, method: str, curves: Curves) -> pd.DataFrame:
+        assert curves.x is not None
+        order = np.argsort(curves.x[:, 0])
+        chosen = order[np.linspace(0, len(order) - 1, min(TABLE_ROWS, len(order))).astype(int)]
+        std = np.sqrt(curves.variance[chosen])
+        return pd.DataFrame({
+            "method": method, "x": curves.x[chosen, 0], "mean": curves.mean[chosen],
+            "low": curves.mean[chosen] - self.width * std, "high": curves.mean[chosen] + self.width * std,
+        })  # fmt: skip
 
     def _panel(self, axis: Axes, method: str, curves: Curves) -> tuple[float, float]:
         assert curves.x is not None
         order = np.argsort(curves.x[:, 0])
         x, mean, std = curves.x[order, 0], curves.mean[order], np.sqrt(curves.variance[order])
         low, high = mean - self.width * std, mean + self.width * std
-        axis.scatter(curves.x[:, 0], curves.observed, s=6, color="#9ecae9", label="observed", zorder=1)
+        some = np.linspace(0, len(x) - 1, min(MOST_POINTS, len(x))).astype(int)
+        axis.plot(
+            x[some], curves.observed[order][some], linestyle="none", marker="o", markersize=2, color=POINTS, alpha=0.8,
+            label="observed", zorder=1,
+        )  # fmt: skip
         axis.fill_between(
-            x, low, high, color="#7f7f7f", alpha=0.45, linewidth=0, label=f"±{self.width:g} std", zorder=2
+            x, low, high, color="#949494", alpha=0.45, linewidth=0, label=f"±{self.width:g} std", zorder=2
         )
         if curves.truth is not None:
-            axis.plot(x, curves.truth[order], color="#08519c", linewidth=1.6, label="truth", zorder=3)
-        axis.plot(x, mean, color="black", linewidth=1.3, label="mean", zorder=4)
+            axis.plot(x, curves.truth[order], color=TRUTH, linewidth=1.6, label="truth", zorder=3)
+        axis.plot(x, mean, color=INK, linewidth=1.3, label="mean", zorder=4)
         observed = curves.observed[order]
         covered = float(((observed >= low) & (observed <= high)).mean())
         wide = float((high - low).mean())
-        axis.set_title(f"{method}\nMPIW = {wide:.4f}, PICP = {covered:.3f}", fontsize=10, parse_math=False)
+        axis.set_title(f"{short(method)}\nMPIW = {wide:.4f}, PICP = {covered:.3f}")
         axis.set_xlabel("x")
         axis.set_ylabel("y")
         # The band of an extreme method must not squeeze the data of all panels.

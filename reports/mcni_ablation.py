@@ -12,8 +12,10 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
 from bench.metrics import Metric, catalogue
+from bench.theme import BETTER, EVEN, INK, WORSE, house_style
 
 Options = Mapping[str, Any]
+NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class MCNIAblation(Report):
     variants: int = 3
     panels: int = 2  # metrics of a dataset in the figure: the first that the suite names
 
-    order = 30
+    order = 40
 
     def section(self, results: Results) -> Section | None:
         """Return the differences that options make, or None where no method has variants."""
@@ -59,25 +61,28 @@ class MCNIAblation(Report):
         others = [label for label in told if label != reference]
         datasets = len({dataset for dataset, _, _ in panels})
         width = max(sum(d == dataset for d, _, _ in panels) for dataset, _, _ in panels)
-        figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, 0.9 + (0.8 + 0.27 * len(others)) * datasets))
-        figure.set_layout_engine("constrained")
-        axes = figure.subplots(datasets, width, squeeze=False, sharey=True)
-        for axis in axes.flatten():
-            axis.set_axis_off()
         places: dict[str, int] = {}
-        said = []
-        for dataset, metric, rows in panels:
-            row = list(dict.fromkeys(d for d, _, _ in panels)).index(dataset)
-            column = places.get(dataset, 0)
-            places[dataset] = column + 1
-            better = _panel(axes[row][column], f"{dataset}: {metric.name}", metric, others, told, rows)
-            said.append(f"{dataset}, {metric.name}: {better or 'none'}")
+        said, numbers = [], []
+        with house_style():
+            figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, 0.9 + (0.8 + 0.27 * len(others)) * datasets))
+            figure.set_layout_engine("constrained")
+            axes = figure.subplots(datasets, width, squeeze=False, sharey=True)
+            for axis in axes.flatten():
+                axis.set_axis_off()
+            for dataset, metric, rows in panels:
+                row = list(dict.fromkeys(d for d, _, _ in panels)).index(dataset)
+                column = places.get(dataset, 0)
+                places[dataset] = column + 1
+                drawn = _panel(axes[row][column], f"{dataset}: {metric.name}", metric, others, told, rows)
+                better = ", ".join(told[label] for label, *_, word in drawn if word == "better")
+                said.append(f"{dataset}, {metric.name}: {better or 'none'}")
+                numbers += [(dataset, metric.name, *one) for one in drawn]
         caption = (
             f"{plugin}: difference of each variant to {reference} on the same split and seed, mean ± two standard "
-            "errors; green is better by more than that, red is worse, grey could be either. With few seeds and many "
+            "errors; blue is better by more than that, orange is worse, grey could be either. With few seeds and many "
             f"variants some differences pass by chance; nothing is corrected for that. Better: {'; '.join(said)}."
         )
-        return Figure(f"ablation-{plugin}", caption, figure)
+        return Figure(f"ablation-{plugin}", caption, figure, pd.DataFrame(numbers, columns=NUMBERS))
 
 
 def variants_of(cells: pd.DataFrame) -> dict[str, dict[str, Options]]:
@@ -148,11 +153,11 @@ def _mean_and_error(differences: "pd.Series[float]") -> tuple[float, float]:
 
 def _panel(
     axis: Axes, title: str, metric: Metric, labels: list[str], told: Mapping[str, str], rows: pd.DataFrame
-) -> str:
-    """Draw one metric's differences; return the variants that are better by more than two standard errors."""
+) -> list[tuple[str, float, float, str]]:
+    """Draw one metric's differences; return them with two standard errors and a word."""
     axis.set_axis_on()
-    axis.axvline(0, color="black", linewidth=0.8)
-    better = []
+    axis.axvline(0, color=INK, linewidth=0.8)
+    drawn = []
     for place, label in enumerate(labels):
         own = rows[rows["method"] == label]
         mean, error = _mean_and_error(own["difference"])
@@ -161,13 +166,12 @@ def _panel(
         reach = 2 * error if math.isfinite(error) else 0.0
         clear = abs(mean) > reach > 0
         gain = metric.loss(float(own["value"].mean())) < metric.loss(float(own["reference"].mean()))
-        color = ("#2ca02c" if gain else "#d62728") if clear else "#7f7f7f"
+        color = (BETTER if gain else WORSE) if clear else EVEN
         axis.errorbar(mean, place, xerr=reach, fmt="o", color=color, markersize=4, capsize=2, linewidth=1.2)
-        if clear and gain:
-            better.append(told[label])
+        drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))
     axis.set_yticks(range(len(labels)), [told[label] for label in labels], fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.5)
     axis.set_title(title, fontsize=9, parse_math=False)
     axis.tick_params(axis="x", labelsize=7)
     axis.locator_params(axis="x", nbins=4)
-    return ", ".join(better)
+    return drawn

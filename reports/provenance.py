@@ -1,11 +1,16 @@
-"""Where the numbers come from: how many cells, what failed, which machine and versions."""
+"""Where the numbers come from: cells and failures, data and fingerprints, methods and options, machines and code."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text
+
+MOST_FAILURES = 60  # shown on the page, of a kind that may be thousands
 
 
 @dataclass(frozen=True)
@@ -15,34 +20,126 @@ class Provenance(Report):
     order = 90
 
     def section(self, results: Results) -> Section | None:
-        """Return counts, failures and environments."""
+        """Return counts, warnings, failures, data, methods and environments."""
         cells = results.cells
         if cells.empty:
             return None
         counts = cells["status"].fillna("not run").value_counts()
         told = ", ".join(f"{count} {status}" for status, count in counts.items())
         blocks: list[Block] = [Text(f"{len(cells)} cells: {told}.")]
+        blocks += [Text(text) for text in _warnings(cells)]
         if not results.remarks.empty:
-            blocks.append(Table("Remarks", results.remarks))
-        blocks += [Text(text) for text in _mixed(cells)]
+            blocks.append(Table("Remarks", results.remarks, name="remarks"))
         if not results.failures.empty:
-            blocks.append(Table("Cells without a result", results.failures.drop(columns="suite")))
+            blocks += _failures(results.failures.drop(columns="suite"))
+        known = cells.dropna(subset="spec")
+        specs = [
+            (str(dataset), str(method), json.loads(str(spec)))
+            for dataset, method, spec in zip(known["dataset"], known["method"], known["spec"], strict=True)
+        ]
+        blocks += [*_data(specs, cells), *_methods(specs), *_protocols(specs)]
         for number, (text, rows) in enumerate(cells.dropna(subset="environment").groupby("environment"), start=1):
-            blocks.append(Table(f"Environment {number} ({len(rows)} cells)", _flat(json.loads(str(text)))))
-        return Section("Provenance", blocks)
+            table = _flat(json.loads(str(text)))
+            blocks.append(Table(f"Environment {number} ({len(rows)} cells)", table, name=f"environment-{number}"))
+        when = _when(cells)
+        return Section("Provenance", [*blocks, *([Text(when)] if when else [])])
 
 
-def _mixed(cells: pd.DataFrame) -> list[str]:
-    """Warn of datasets whose cells were not run alike: their methods cannot be compared."""
+Spec = tuple[str, str, dict[str, Any]]
+
+
+def _warnings(cells: pd.DataFrame) -> list[str]:
+    """Warn of what makes numbers incomparable or unrepeatable."""
     known = cells.dropna(subset="spec")
     protocols = [json.dumps(json.loads(spec).get("protocol"), sort_keys=True) for spec in known["spec"]]
     counts = known.assign(protocol=protocols).groupby("dataset")["protocol"].nunique()
-    return [
+    said = [
         f"Warning: the cells of {dataset} were run under {count} different protocols; run the whole suite again to "
         "compare its methods."
         for dataset, count in counts.items()
         if count > 1
     ]
+    if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
+        said.append(
+            f"Warning: {changed} of {len(cells)} cells were made with code that was changed and not committed: no "
+            "commit holds it."
+        )
+    if "code" in cells and (codes := sorted({str(code) for code in cells["code"].dropna() if code})) and len(codes) > 1:
+        said.append(f"Note: the cells were made with {len(codes)} versions of the code: {', '.join(codes[:5])}.")
+    return said
+
+
+def _failures(failures: pd.DataFrame) -> list[Block]:
+    shown = failures.head(MOST_FAILURES)
+    more = f", the first {MOST_FAILURES} of {len(failures)}; the CSV file has all" if len(failures) > len(shown) else ""
+    return [Table(f"Cells without a result{more}", shown, name="failures", numbers=failures)]
+
+
+def _data(specs: list[Spec], cells: pd.DataFrame) -> list[Block]:
+    prints: dict[str, dict[str, None]] = {}
+    about: dict[str, list[Any]] = {}
+    for dataset, _, spec in specs:
+        if spec.get("data"):
+            prints.setdefault(dataset, {})[str(spec["data"])] = None
+            about[dataset] = spec.get("dataset") or []
+    seeds = cells.groupby("dataset")["seed"].agg(lambda s: sorted(set(s)))
+    rows = [
+        {
+            "dataset": dataset, "version": about[dataset][2] if len(about[dataset]) > 3 else "–",
+            "options": _options(about[dataset][-1] if about[dataset] else {}), "seeds": _span(seeds[dataset]),
+            "different splits": len(found), "fingerprints of the rows": ", ".join(p[:12] for p in list(found)[:3])
+            + (" ..." if len(found) > 3 else ""),
+        }
+        for dataset, found in prints.items()
+    ]  # fmt: skip
+    numbers = [(dataset, split) for dataset, found in prints.items() for split in found]
+    tidy = pd.DataFrame(numbers, columns=["dataset", "fingerprint"])
+    return [Table("Data", pd.DataFrame(rows), name="data", numbers=tidy)] if rows else []
+
+
+def _span(seeds: list[int]) -> str:
+    whole = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+
+
+def _methods(specs: list[Spec]) -> list[Block]:
+    rows: dict[str, dict[str, Any]] = {}
+    for _, method, spec in specs:
+        known = spec.get("method")
+        if method not in rows and isinstance(known, list) and len(known) > 3:
+            rows[method] = {
+                "method": method, "plug-in": known[0], "from": known[1], "version": known[2],
+                "options": _options(known[-1]),
+            }  # fmt: skip
+    return [Table("Methods and their options", pd.DataFrame(rows.values()), name="methods")] if rows else []
+
+
+def _options(options: Any) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in options.items()) if isinstance(options, Mapping) and options else "–"
+
+
+def _protocols(specs: list[Spec]) -> list[Block]:
+    """Return the protocol of each dataset, one column for those that are alike."""
+    found: dict[str, list[str]] = {}
+    for dataset, _, spec in specs:
+        if spec.get("protocol"):
+            text = json.dumps(spec["protocol"], sort_keys=True)
+            found.setdefault(text, [])
+            if dataset not in found[text]:
+                found[text].append(dataset)
+    if not found:
+        return []
+    columns = {", ".join(datasets): _leaves(json.loads(text)) for text, datasets in found.items()}
+    keys = list(dict.fromkeys(key for leaves in columns.values() for key in leaves))
+    data = {"key": keys, **{name: [leaves.get(key, "–") for key in keys] for name, leaves in columns.items()}}
+    return [Table("Protocol of each dataset", pd.DataFrame(data), name="protocol", folded=True)]
+
+
+def _leaves(tree: Mapping[str, Any], front: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in tree.items():
+        found |= _leaves(value, f"{front}{key}.") if isinstance(value, Mapping) and value else {front + key: str(value)}
+    return found
 
 
 def _flat(facts: dict[str, object]) -> pd.DataFrame:
@@ -51,3 +148,11 @@ def _flat(facts: dict[str, object]) -> pd.DataFrame:
     return pd.DataFrame(
         {"fact": list(lines), "value": [str(v) if v is not None else "missing" for v in lines.values()]}
     )
+
+
+def _when(cells: pd.DataFrame) -> str:
+    if "finished" not in cells or cells["finished"].isna().all():
+        return ""
+    finished = cells["finished"].dropna().astype(float)
+    first, last = (datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M") for t in (finished.min(), finished.max()))
+    return f"Cells were finished between {first} and {last} (UTC)."

@@ -1,61 +1,105 @@
-"""One table a dataset: mean and standard deviation over the seeds, the best mean in bold."""
+"""One table a dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from bench.api import Report, Results, Section, Table, Text
-from bench.metrics import Metric, catalogue
+from bench.api import Block, Report, Results, Section, Table, Text
+from bench.metrics import Metric
+from bench.reports._shown import arrow, methods_of, metrics_of
+from bench.stats import Settings, corrected, pairings
+
+Marks = Mapping[tuple[str, str], str]  # of a metric and a method
+BETTER, WORSE = "†", "‡"
 
 
 @dataclass(frozen=True)
 class Summary(Report):
-    """The numbers of a suite at a glance."""
+    """The numbers of a suite, dataset by dataset."""
 
-    order = 10
+    order = 15
 
     def section(self, results: Results) -> Section | None:
         """Return the tables, or None where nothing is stored."""
         frame = results.frame
-        if frame.empty:
+        shown = {str(d): metrics_of(results, rows) for d, rows in frame.groupby("dataset", sort=True)}
+        if not any(shown.values()):
             return None
-        declared = catalogue()
-        intro = "Mean ± standard deviation over the seeds. Bold: the best mean; it says nothing about significance."
-        if results.baseline:
-            intro += f" Relative metrics are differences to {results.baseline} on the same split."
-        blocks: list[Text | Table] = [Text(intro)]
-        for dataset, rows in frame.groupby("dataset", sort=True):
-            present = set(rows["metric"])
-            shown = [declared[m] for m in results.metrics if m in present and m in declared]
-            shown = shown or [metric for name, metric in declared.items() if name in present]
-            blocks.append(_table(str(dataset), rows, shown))
-        return Section("Results", blocks)
+        blocks: list[Block] = [Text(_introduction(results))]
+        marks = _marks(results, shown)
+        for dataset, metrics in shown.items():
+            if metrics:
+                rows = frame[frame["dataset"] == dataset]
+                blocks.append(_table(dataset, rows, metrics, marks.get(dataset, {})))
+        return Section("Results by dataset", blocks)
 
 
-def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
-    methods = list(dict.fromkeys(rows["method"]))
+def _introduction(results: Results) -> str:
+    said = (
+        "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
+    )
+    if results.baseline:
+        said += (
+            f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (t-test, corrected "
+            "where splits overlap; Holm over all tests of a table). No mark: a difference was not shown, "
+            "which is not the same as none. Relative metrics are differences to that method on the same split."
+        )
+    return said
+
+
+def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the marks of each dataset; relative metrics test the same as what they are relative to, so need none."""
+    if results.baseline is None:
+        return {}
+    settings = Settings()
+    wanted = {m.name: m for metrics in shown.values() for m in metrics if m.relative_to is None}
+    found: dict[str, list[tuple[str, str, float, float]]] = {}
+    for one in pairings(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
+        if results.baseline in one.methods:
+            base = one.methods.index(results.baseline)
+            found.setdefault(one.dataset, []).extend(
+                (one.metric, method, float(one.p[i, base]), float(one.gain[i, base]))
+                for i, method in enumerate(one.methods)
+                if i != base
+            )
+    made = {}
+    for dataset, tests in found.items():
+        p = corrected(np.array([test[2] for test in tests]), settings)
+        made[dataset] = {
+            (metric, method): BETTER if gain > 0 else WORSE
+            for (metric, method, _, gain), adjusted in zip(tests, p, strict=True)
+            if adjusted < settings.alpha
+        }
+    return made
+
+
+def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric], marks: Marks) -> Table:
+    methods = methods_of(rows)
     seeds = rows["seed"].nunique()
-    data, bold = {}, set()
+    data, bold, numbers = {}, set(), []
     for column, metric in enumerate(metrics, start=1):
         groups = rows[rows["metric"] == metric.name].groupby("method")["value"]
         means, spreads, counts = groups.mean(), groups.std(), groups.size()
         data[f"{metric.name} {arrow(metric)}"] = [
-            _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) for m in methods
+            _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
+            for m in methods
         ]
         losses = {m: metric.loss(float(means[m])) for m in methods if m in means.index}
         best = min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf)
         if math.isfinite(best) and len(losses) > 1:
             bold |= {(methods.index(m), column) for m, loss in losses.items() if loss == best}
+        numbers += [
+            (m, metric.name, means[m], spreads.get(m), counts[m], marks.get((metric.name, m), ""))
+            for m in methods
+            if m in means.index
+        ]
     frame = pd.DataFrame({"method": methods, **data})
-    return Table(f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})", frame, frozenset(bold))
-
-
-def arrow(metric: Metric) -> str:
-    """Return the sign that tells which way is better."""
-    return {"lower": "↓", "higher": "↑"}.get(
-        metric.direction, f"→ {metric.target:g}" if metric.target is not None else ""
-    )
+    tidy = pd.DataFrame(numbers, columns=["method", "metric", "mean", "standard_deviation", "seeds", "mark"])
+    caption = f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})"
+    return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy)
 
 
 def _cell(mean: float | None, spread: float | None, count: int, seeds: int) -> str:

@@ -14,6 +14,7 @@ from bench.reports.mcni_ablation import MCNIAblation, change, middle, variants_o
 class Held:
     """Results of a suite, in memory."""
 
+    suite = "held"
     title = "Held"
     baseline: str | None = None
 

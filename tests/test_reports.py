@@ -152,7 +152,7 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
     alone = section("provenance", StoredResults(store, "s"))
     assert alone is not None
     assert not any("different protocols" in block.text for block in alone.blocks if isinstance(block, Text))
-    assert [t.caption for t in tables(alone)] == ["Environment 1 (1 cells)"]
+    assert [t.caption for t in tables(alone)] == ["Protocol of each dataset", "Environment 1 (1 cells)"]
 
 
 def curves(store: Store, methods: dict[str, float], *, x: bool = True) -> StoredResults:
@@ -176,7 +176,7 @@ def test_intervals_tell_coverage_and_width_of_the_first_seed(store: Store) -> No
     assert "b: 60.4% of the points inside, mean width 1.2" in figure.caption
     assert "a: 30.7% of the points inside, mean width 0.6" in figure.caption or "a: 29.7%" in figure.caption
     assert "seed 0" in figure.caption
-    assert [axis.get_title().split("\n")[0] for axis in figure.figure.axes] == ["a", "b"]
+    assert [axis.get_title(loc="left").split("\n")[0] for axis in figure.figure.axes] == ["a", "b"]
 
 
 def test_the_band_is_as_wide_as_asked(store: Store) -> None:

@@ -13,6 +13,7 @@ from bench.metrics import (
     declared_intervals,
     declared_regression,
     declared_selective,
+    declared_shift,
 )
 from bench.metrics.metric import Metric
 
@@ -22,6 +23,7 @@ BUILT_IN: tuple[Metric, ...] = (
     *declared_intervals.METRICS,
     *declared_classification.METRICS,
     *declared_selective.METRICS,
+    *declared_shift.METRICS,
     *declared_cost.METRICS,
 )
 

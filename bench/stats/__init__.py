@@ -8,6 +8,7 @@ from bench.stats.across import AcrossComparison
 from bench.stats.aggregate import (
     Estimate,
     Profile,
+    improvement_probabilities,
     improvement_probability,
     interquartile_mean,
     interquartile_mean_interval,
@@ -27,6 +28,7 @@ from bench.stats.paired import (
     variance_factor,
     wilcoxon_test,
 )
+from bench.stats.pairings import Pairings, corrected, pairings
 from bench.stats.pairs import Declared, Lost, Measure, Repeats, losses, repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
 from bench.stats.ranking import RankedMethod, RankedPair, Ranking, rank
@@ -53,6 +55,7 @@ __all__ = [
     "Lost",
     "Margin",
     "Measure",
+    "Pairings",
     "Posterior",
     "Profile",
     "RankedMethod",
@@ -67,6 +70,7 @@ __all__ = [
     "benjamini_hochberg",
     "cliffs_delta",
     "compare",
+    "corrected",
     "correlated_t_test",
     "critical_difference",
     "detectable_difference",
@@ -76,11 +80,13 @@ __all__ = [
     "holm",
     "hull",
     "iman_davenport",
+    "improvement_probabilities",
     "improvement_probability",
     "interquartile_mean",
     "interquartile_mean_interval",
     "losses",
     "nemenyi",
+    "pairings",
     "pairs_needed",
     "percentile_interval",
     "performance_profile",

@@ -1,6 +1,7 @@
 """From a frame of results to paired numbers, with account of every cell that is not among them."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -108,7 +109,8 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     finite = np.isfinite(numbers)
     whole = finite.all(axis=1)
     infinite = {method: int(np.isinf(numbers[:, i]).sum()) for i, method in enumerate(methods)}
-    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], cells)))
+    states = statuses(cells)
+    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], states)))
     unpaired = int((finite.any(axis=1) & ~whole).sum())
     messages = [one.told() for one in lost]
     if unpaired:
@@ -118,18 +120,25 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
-    return Repeats(dataset, numbers[whole].T, lost, unpaired, _overlap(table[whole], cells), tuple(messages))
+    return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
 
 
-def _lost(method: str, infinite: int, cells: pd.DataFrame | None) -> Lost:
-    if cells is None:
-        return Lost(method, infinite=infinite)
-    status = cells.loc[cells["method"] == method, "status"]
-    counts = {word: int((status == word).sum()) for word in ("diverged", "failed")}
-    return Lost(method, **counts, not_run=int(status.isna().sum()), infinite=infinite)
+def statuses(cells: pd.DataFrame | None) -> dict[str, Counter[str]]:
+    """Return how many cells of every method are ok, diverged, failed or not run (a status that is missing)."""
+    counts: dict[str, Counter[str]] = {}
+    if cells is not None:
+        told = cells["status"].fillna("not run")
+        for method, status in zip(cells["method"].tolist(), told.tolist(), strict=True):
+            counts.setdefault(method, Counter())[status] += 1
+    return counts
 
 
-def _overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
+def _lost(method: str, infinite: int, states: dict[str, Counter[str]]) -> Lost:
+    own = states.get(method, Counter())
+    return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
+
+
+def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
     if cells is not None and "spec" in cells:
         prints = {str(json.loads(text).get("data")) for text in cells["spec"].dropna()} - {"None"}

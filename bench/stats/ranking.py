@@ -9,14 +9,15 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import ranks
-from bench.stats.aggregate import Estimate, improvement_probability, interquartile_mean_interval
+from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.paired import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
-from bench.stats.pairs import Declared, Direction, losses, repeats
+from bench.stats.pairs import Declared, Direction, losses, repeats, statuses
 from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
 FEWEST_DATASETS = 5  # below, average ranks hardly mean anything
+RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,13 @@ class Ranking:
 def rank(
     frame: pd.DataFrame, measure: Declared, *, methods: Sequence[str] | None = None,
     cells: pd.DataFrame | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    pairwise: bool = True, intervals: bool = True,
 ) -> Ranking:  # fmt: skip
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
 
     A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
-    another reason is left out, and said to be.
+    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest;
+    without `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
     places = _places(frame, measure, names, cells, messages)
@@ -104,10 +107,10 @@ def rank(
     size = (len(places), len(names))
     difference = ranks.critical_difference(*size, settings.alpha)
     generator = np.random.default_rng(settings.seed)
-    pairs = _pairs(table, names, [place.losses for place in places], settings, generator)
+    pairs = _pairs(table, names, [place.losses for place in places], settings, generator) if pairwise else ()
     return Ranking(
         measure.name, measure.direction, measure.target, settings, tuple(place.dataset for place in places),
-        _ranked(table, names, places, difference, settings, generator),
+        _ranked(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
         (float(tied), float(tied_p)), (float(plain), float(plain_p)),
         _floats(ranks.iman_davenport(tied, *size)), _floats(ranks.iman_davenport(plain, *size)),
         difference, f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods", pairs, tuple(messages),
@@ -145,7 +148,8 @@ def _places(
     places = []
     for dataset in sorted(set(frame.loc[frame["metric"] == measure.name, "dataset"])):
         own = None if cells is None else cells[cells["dataset"] == dataset]
-        gone = [name for name in names if own is not None and _all_diverged(own, name)]
+        states = statuses(own)
+        gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
         present = [name for name in names if name not in gone]
         (one,) = repeats(frame[frame["dataset"] == dataset], measure, present, own)
         messages += [f"{dataset}: {message}" for message in one.messages]
@@ -168,18 +172,13 @@ def _places(
     return places
 
 
-def _all_diverged(cells: pd.DataFrame, method: str) -> bool:
-    status = cells.loc[cells["method"] == method, "status"]
-    return len(status) > 0 and bool((status == "diverged").all())
-
-
 def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
 def _ranked(
     table: Array, names: Sequence[str], places: Sequence[_Place], difference: float, settings: Settings,
-    generator: np.random.Generator,
+    generator: np.random.Generator, resamples: int,
 ) -> tuple[RankedMethod, ...]:  # fmt: skip
     average = ranks.average_ranks(table)
     groups = ranks.rank_groups(average, difference)
@@ -187,7 +186,8 @@ def _ranked(
     made = []
     for i in np.argsort(average, kind="stable"):
         letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
-        score = interquartile_mean_interval([values[i] for values in runs], generator, level=settings.level)
+        own = [values[i] for values in runs]
+        score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
         made.append(RankedMethod(names[i], float(average[i]), letters, score, means))
     return tuple(made)
@@ -201,10 +201,11 @@ def _pairs(
     couples = list(combinations(order, 2))
     p = np.array([float(wilcoxon_test(table[:, i] - table[:, j])) for i, j in couples])
     p_adjusted = adjusted(p, settings.correction)
+    improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
     return tuple(
         RankedPair(
             names[i], names[j], float(average[j] - average[i]), float(nemenyi[i, j]), float(p[n]), float(p_adjusted[n]),
-            improvement_probability([v[i] for v in runs], [v[j] for v in runs], generator, level=settings.level),
+            improvements[n],
             _verdict(table[:, i] - table[:, j], float(p_adjusted[n]), settings.alpha),
         )
         for n, (i, j) in enumerate(couples)

@@ -8,7 +8,7 @@ from functools import partial
 
 import pandas as pd
 
-from bench.api import Figure, Report, Section, Table, Text
+from bench.api import Facts, Figure, Report, Section, Table, Text
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
@@ -53,6 +53,7 @@ def report_checks() -> Iterator[Check[ReportSubject]]:
         proves = f"it returns a section or None on {name.replace('-', ' ')} results"
         yield Check(name, proves, partial(_situation, name=name))
     yield Check("captions", "every table and figure has a caption, a figure's says what is to be seen", _captions)
+    yield Check("figure-data", "every figure has its numbers as a table, for those who cannot see it", _figure_data)
     yield Check("figures-draw", "every figure can be drawn to a file, hostile names included", _figures_draw)
     yield Check("unchanged", "the results are left as they were", _unchanged)
     yield Check("figures-closed", "no figure of matplotlib's stays open and no setting stays changed", _closed)
@@ -85,8 +86,8 @@ def _situation(subject: ReportSubject, name: str) -> None:
     require(section.title.strip(), "the section has no title")
     require(section.blocks, "the section has no blocks; return None where there is nothing to show")
     for block in section.blocks:
-        known = isinstance(block, Text | Table | Figure)
-        require(known, f"a block is a {type(block).__name__}; use Text, Table and Figure of bench.api")
+        known = isinstance(block, Text | Facts | Table | Figure)
+        require(known, f"a block is a {type(block).__name__}; use Text, Facts, Table and Figure of bench.api")
         if isinstance(block, Table):
             rows, columns = block.data.shape
             inside = all(0 <= r < rows and 0 <= c < columns for r, c in block.bold)
@@ -112,6 +113,18 @@ def _captions(subject: ReportSubject) -> None:
         names = [block.name for block in section.blocks if isinstance(block, Figure)]
         require(all(name.strip() for name in names), "a figure has no name; its file is called by it")
         require(len(names) == len(set(names)), "two figures of the section have the same name; put the dataset into it")
+
+
+def _figure_data(subject: ReportSubject) -> None:
+    seen = False
+    for section in _sections(subject):
+        for block in section.blocks:
+            if isinstance(block, Figure):
+                seen = True
+                has = block.data is not None and len(block.data) > 0
+                require(has, f"figure {block.name!r} has no data; give what it shows: Figure(..., data=a data frame)")
+    if not seen:
+        raise NotApplicable("it has no figures")
 
 
 def _figures_draw(subject: ReportSubject) -> None:
@@ -171,7 +184,10 @@ def _told(section: Section | None) -> list[str]:
         return []
     told = [section.title]
     for block in section.blocks:
-        told.append(block.text if isinstance(block, Text) else block.caption)
+        if isinstance(block, Facts):
+            told.append(str(dict(block.facts)))
+        else:
+            told.append(block.text if isinstance(block, Text) else block.caption)
         if isinstance(block, Table):
             told += [block.data.to_csv(), str(sorted(block.bold))]
     return told

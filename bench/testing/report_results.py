@@ -19,6 +19,7 @@ METRICS = {"line": ("rmse", "nll", "crps", "picp"), "heaps": ("accuracy", "ece",
 class MadeResults:
     """The results of a suite as `bench.api.Results` describes them."""
 
+    suite: str = "made"
     title: str = "Made for a check"
     baseline: str | None = None
     metrics: list[str] = field(default_factory=list)

@@ -1,0 +1,28 @@
+"""Rankings of a suite by each of its metrics, made once for all sections that show them."""
+
+from weakref import WeakKeyDictionary
+
+from bench.api import Results
+from bench.errors import UserError
+from bench.metrics import Metric
+from bench.reports._shown import lead_metrics, metrics_of
+from bench.stats import Ranking, rank
+
+_made: "WeakKeyDictionary[Results, dict[Metric, Ranking]]" = WeakKeyDictionary()
+
+
+def rankings(results: Results) -> dict[Metric, Ranking]:
+    """Return the rankings that are possible; those of the leading metrics have intervals."""
+    if results not in _made:
+        leads, frame = lead_metrics(results), results.frame
+        found = {}
+        for metric in metrics_of(results):
+            try:
+                found[metric] = rank(
+                    frame[frame["metric"] == metric.name], metric, cells=results.cells, intervals=metric in leads,
+                    pairwise=False,
+                )  # fmt: skip
+            except UserError:
+                continue  # fewer than two methods or datasets have it
+        _made[results] = found
+    return _made[results]

@@ -1,0 +1,72 @@
+"""What sections show first, and the words they share."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Array, Results
+from bench.metrics import Metric, catalogue, declaration
+
+
+def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metric]:
+    """Return the suite's metrics that some rows (by default all) hold; all they hold where it names none of them."""
+    known, present = catalogue(), set((results.frame if rows is None else rows)["metric"])
+    named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
+    return named or [metric for name, metric in known.items() if name in present]
+
+
+def lead_metrics(results: Results) -> list[Metric]:
+    """Return the first metric of each task: what the suite says it is about."""
+    leads: dict[str, Metric] = {}
+    for metric in metrics_of(results):
+        if metric.family != "cost":
+            leads.setdefault(metric.task, metric)
+    return list(leads.values())
+
+
+def arrow(metric: Metric) -> str:
+    """Return the sign that tells which way is better."""
+    return {"lower": "↓", "higher": "↑"}.get(
+        metric.direction, f"→ {metric.target:g}" if metric.target is not None else ""
+    )
+
+
+def labelled(metric: Metric) -> str:
+    """Return the words for an axis: the metric and its unit."""
+    return metric.name if metric.unit in ("1", "") else f"{metric.name} ({metric.unit})"
+
+
+def methods_of(frame: pd.DataFrame) -> list[str]:
+    """Return the methods in the order in which they are stored."""
+    return [str(method) for method in dict.fromkeys(frame["method"])]
+
+
+def and_more(names: Iterable[str], most: int = 8) -> str:
+    """Return names in a row, not too many of them."""
+    known = list(names)
+    rest = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + rest
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number and its word."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def probability(p: float) -> str:
+    """Return a p-value as it is printed."""
+    return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def band(values: Array) -> tuple[Array, Array, Array]:
+    """Return mean, low and high over the first axis: the 95 % t interval; the ends are the mean of one value."""
+    from bench.stats import t_interval
+
+    mean = values.mean(axis=0)
+    if len(values) < 2:
+        return mean, mean, mean
+    with np.errstate(invalid="ignore"):
+        ends = t_interval(np.moveaxis(values, 0, -1))
+    return mean, ends[..., 0], ends[..., 1]

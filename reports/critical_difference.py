@@ -1,0 +1,109 @@
+"""Critical-difference diagrams: average ranks on a line, bars over methods that do not differ (Demsar 2006)."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as MatplotlibFigure
+
+from bench.api import Figure, Report, Results, Section, Text
+from bench.metrics import Metric
+from bench.reports._rankings import rankings
+from bench.reports._shown import arrow, plural, probability
+from bench.stats import Ranking
+from bench.theme import INK, SOFT, house_style, look, short
+
+STEP = 0.3  # inches from one name to the next
+GAP = "\N{EN SPACE}"  # a browser would join plain spaces
+
+
+@dataclass(frozen=True)
+class CriticalDifference(Report):
+    """One diagram for each of the suite's first metrics that at least `datasets` datasets have."""
+
+    order = 10
+    diagrams: int = 3
+    datasets: int = 3  # two ranks a method say nothing
+
+    def section(self, results: Results) -> Section | None:
+        """Return the diagrams, or None where nothing can be ranked."""
+        figures = [
+            _figure(metric, ranking)
+            for metric, ranking in rankings(results).items()
+            # A relative metric ranks as the one it is relative to.
+            if len(ranking.datasets) >= self.datasets and metric.relative_to is None
+        ][: self.diagrams]
+        if not figures:
+            return None
+        said = (
+            "Average ranks over datasets, 1 is the best. A bar joins methods whose ranks are closer than the critical "
+            "difference (CD) of Nemenyi's test: they were not shown to differ. With few datasets the CD is wide."
+        )
+        return Section("Critical differences", [Text(said), *figures])
+
+
+def _figure(metric: Metric, ranking: Ranking) -> Figure:
+    with house_style():
+        names = len(ranking.methods)
+        bars = _bars(ranking)
+        left = (names + 1) // 2
+        height = 0.75 + 0.13 * len(bars) + STEP * left
+        figure = MatplotlibFigure(figsize=(7.4, height))
+        axis = figure.add_axes((0.27, 0.0, 0.46, 1.0))
+        _draw(axis, ranking, bars, height)
+        figure.text(
+            0.01, 1 - 0.16 / height, f"{metric.name} {arrow(metric)}", weight="bold", va="center", parse_math=False
+        )
+    data = pd.DataFrame(
+        [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods],
+        columns=["method", "average rank", "group"],
+    )
+    order = ", ".join(f"{one.method} {one.average_rank:.2f}" for one in ranking.methods[:6])
+    caption = (
+        f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
+        f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:g}; Friedman p "
+        f"{probability(ranking.friedman[1])}, Iman-Davenport p {probability(ranking.iman_davenport[1])}. From the "
+        f"best: {order}{' ...' if names > 6 else ''}."
+    )
+    return Figure(f"critical-difference-{metric.name}", caption, figure, data)
+
+
+def _bars(ranking: Ranking) -> list[tuple[float, float]]:
+    """Return the first and last rank of each group of at least two methods."""
+    letters = dict.fromkeys(letter for one in ranking.methods for letter in one.groups)
+    spans = [[one.average_rank for one in ranking.methods if letter in one.groups] for letter in letters]
+    return [(min(span), max(span)) for span in spans if len(span) > 1]
+
+
+def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height: float) -> None:
+    """Draw in inches from the top, ranks along x."""
+    methods, count = ranking.methods, len(ranking.methods)
+    axis.set_xlim(1, max(count, 2))
+    axis.set_ylim(height, 0)
+    axis.set_axis_off()
+    line = 0.5
+    axis.plot([1, count], [line, line], color=INK, linewidth=1, clip_on=False)
+    every = 1 if count <= 12 else 2
+    for place in range(1, count + 1, every):
+        axis.plot([place, place], [line - 0.06, line], color=INK, linewidth=1, clip_on=False)
+        axis.text(place, line - 0.09, str(place), ha="center", va="bottom", color=SOFT, fontsize=8)
+    width = min(ranking.critical_difference, count - 1)
+    axis.plot([1, 1 + width], [0.12, 0.12], color=SOFT, linewidth=1.6, clip_on=False)
+    axis.text(1 + width, 0.12, f"{GAP}CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=SOFT)
+    for number, (low, high) in enumerate(bars):
+        level = line + 0.12 + 0.13 * number
+        axis.plot([low - 0.04, high + 0.04], [level, level], color=INK, linewidth=3.2, clip_on=False,
+                  solid_capstyle="round")  # fmt: skip
+    half = (count + 1) // 2
+    first = line + 0.2 + 0.13 * len(bars)
+    for number, one in enumerate(methods):
+        leftward = number < half
+        row = first + STEP * (number if leftward else count - 1 - number)
+        end = 1 - 0.03 * (count - 1) if leftward else count + 0.03 * (count - 1)
+        style = look(one.method)
+        axis.plot([one.average_rank, one.average_rank, end], [line, row, row], color=style.colour, linewidth=1.2,
+                  clip_on=False)  # fmt: skip
+        axis.plot(one.average_rank, line, clip_on=False, **{**style.of_points(), "markersize": 5})
+        words = f"{one.average_rank:.2f}"
+        label = f"{short(one.method)}{GAP}{words}{GAP}" if leftward else f"{GAP}{words}{GAP}{short(one.method)}"
+        axis.text(end, row, label, ha="right" if leftward else "left", va="center", fontsize=8.5)

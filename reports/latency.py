@@ -1,0 +1,218 @@
+"""What draws cost: time by number of draws, how it grows, and quality against time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
+from bench.metrics import Metric, condition, declaration
+from bench.reports._shown import arrow, labelled, lead_metrics, methods_of
+from bench.theme import SOFT, house_style, legend, look, panels, short
+
+FAMILY = ("latency_forward", "latency_transfer", "latency_total")
+WHAT = {
+    "latency_forward": "forward passes alone", "latency_transfer": "forward passes and transfer to the host",
+    "latency_total": "from end to end, with batching",
+}  # fmt: skip
+DEFAULT = "default"
+UNIT = "ms per 1,000 rows"
+
+
+@dataclass(frozen=True)
+class Latency(Report):
+    """Tables and curves over T, and the front of quality against latency where a page has both."""
+
+    order = 30
+
+    def section(self, results: Results) -> Section | None:
+        """Return what draws cost, or None where nothing was timed."""
+        rows = timed(results.frame)
+        if rows.empty:
+            return None
+        blocks: list[Block] = [
+            Text(
+                "Time for T draws, in milliseconds per 1,000 rows. Mode default is the engine's own way of drawing, "
+                "naive a loop over T passes. Scaling: time(T) / (T x time(1)); 1 means that a draw costs a whole pass. "
+                "Compare methods within one table only: another machine, batch or thread count is another number."
+            )
+        ]
+        for dataset, own in rows.groupby("dataset", sort=True):
+            blocks += [_table(str(dataset), own), _figure(str(dataset), own)]
+            repeats = _repeats(results, str(dataset))
+            blocks += [repeats] if repeats is not None else []
+        front = _front(results, rows, [results])
+        return Section("Latency", blocks + front)
+
+    def overall(self, suites: Sequence[Results]) -> Section | None:
+        """Return the front of the quality in one suite against the latency in another."""
+        blocks: list[Block] = []
+        for results in suites:
+            rows = timed(results.frame)
+            if not rows.empty:
+                blocks += _front(results, rows, [other for other in suites if other is not results])
+        return Section("Quality against latency", blocks) if blocks else None
+
+
+def timed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the values of latency metrics, with the number of draws and the mode they were measured in."""
+    bare = frame["metric"].astype(str).str.partition("@")[0]
+    rows = frame[bare.isin(FAMILY) & np.isfinite(frame["value"].astype(float))]
+    told = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
+    draws = pd.to_numeric(pd.Series([one.get("T") for one in told], index=rows.index, dtype=object), errors="coerce")
+    modes = [one.get("mode", DEFAULT) for one in told]
+    others = [
+        ", ".join(f"{k}={v}" for k, v in sorted(one.items()) if k and k not in ("T", "mode")) for one in told
+    ]  # fmt: skip
+    rows = rows.assign(what=bare[rows.index], draws=draws, mode=modes, other=others)
+    return rows[rows["draws"] > 0]
+
+
+def _table(dataset: str, rows: pd.DataFrame) -> Table:
+    data, numbers = [], []
+    largest = float(rows["draws"].max())
+    for place, own in rows.groupby(["method", "what", "mode", "other"], sort=False):
+        method, what, mode, other = (str(part) for part in place)
+        line: dict[str, object] = {"method": method, "timed": what.removeprefix("latency_"), "mode": mode}
+        if other:
+            line["condition"] = other
+        values = {float(str(draws)): group.to_numpy(dtype=float) for draws, group in own.groupby("draws")["value"]}
+        for draws in sorted(set(rows["draws"])):
+            if draws not in values:
+                line[f"T = {draws:g}"] = "–"
+                continue
+            mean, spread = float(values[draws].mean()), _spread(values[draws])
+            line[f"T = {draws:g}"] = _told(mean, spread)
+            numbers.append((method, what, mode, other, draws, mean, spread))
+        growth = np.nan
+        if largest > 1 and {1.0, largest} <= values.keys():
+            growth = float(values[largest].mean() / (largest * values[1.0].mean()))
+        line[f"scaling at T = {largest:g}"] = growth
+        data.append(line)
+    columns = ["method", "timed", "mode", "condition", "T", "mean_ms_per_1000_rows", "standard_deviation"]
+    caption = f"{dataset}: {UNIT}, mean ± standard deviation over runs"
+    return Table(caption, pd.DataFrame(data), name=f"latency-{dataset}", numbers=pd.DataFrame(numbers, columns=columns))
+
+
+def _spread(values: Array) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else np.nan
+
+
+def _told(mean: float, spread: float) -> str:
+    return f"{mean:.4g}" if np.isnan(spread) else f"{mean:.4g} ± {spread:.2g}"
+
+
+def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
+    whats = [what for what in FAMILY if what in set(rows["what"])]
+    modes = list(dict.fromkeys(rows["mode"]))
+    shown = rows[rows["mode"] == (DEFAULT if DEFAULT in modes else modes[0])]
+    numbers, said = [], []
+    with house_style():
+        figure, axes = panels(len(whats), width=3.5, height=2.7)
+        for axis, what in zip(axes, whats, strict=True):
+            ends = {}
+            own = shown[shown["what"] == what]
+            for method in methods_of(own):
+                groups = own[own["method"] == method].groupby("draws")["value"]
+                mean, low, high = groups.mean(), groups.quantile(0.05), groups.quantile(0.95)
+                style = look(method)
+                axis.plot(mean.index, mean, **style.of_line(), marker=style.marker, markersize=4.5,
+                          markerfacecolor=style.of_points()["markerfacecolor"])  # fmt: skip
+                axis.fill_between(mean.index, low, high, color=style.colour, alpha=0.15, linewidth=0)
+                ends[method] = float(mean.iloc[-1])
+                numbers += [(what, method, t, mean[t], low[t], high[t]) for t in mean.index]
+            if ends:
+                said.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])}")
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_title(what, parse_math=False)
+            axis.set_xlabel("draws T")
+            axis.set_ylabel(UNIT)
+        legend(figure, methods_of(shown), points=True)
+    data = pd.DataFrame(numbers, columns=["timed", "method", "T", UNIT, "5 %", "95 %"])
+    caption = (
+        f"{dataset}: time against the number of draws, both axes logarithmic; lines are means over runs, bands their 5 "
+        f"to 95 % range. Fastest at its largest T: {'; '.join(said)}."
+    )
+    return Figure(f"latency-{dataset}", caption, figure, data)
+
+
+def _repeats(results: Results, dataset: str) -> Table | None:
+    """Return the spread of the repeated passes of the first run, as they were timed."""
+    cells = results.cells[(results.cells["status"] == "ok") & (results.cells["dataset"] == dataset)]
+    rows = []
+    for row in cells[cells["seed"] == cells["seed"].min()].itertuples():
+        for name, array in results.arrays(str(row.key)).items():
+            if name.startswith("latency/") and np.size(array):
+                ms = np.ravel(np.asarray(array, dtype=float))
+                spread = ms.std(ddof=min(1, ms.size - 1))
+                ends = np.quantile(ms, [0.5, 0.9, 0.99])
+                rows.append((row.method, name.removeprefix("latency/"), ms.size, ms.mean(), spread, *ends, ms.max()))
+    if not rows:
+        return None
+    columns = ["method", "timed", "passes", "mean (ms)", "standard deviation", "median", "90 %", "99 %", "slowest"]
+    caption = f"{dataset}: single passes of the first run, in milliseconds, outliers kept"
+    return Table(caption, pd.DataFrame(rows, columns=columns), name=f"latency-passes-{dataset}", folded=True)
+
+
+def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> list[Block]:
+    """Return quality against the time of a forward pass, for each suite that has both for a dataset."""
+    what = next(what for what in ("latency_total", *FAMILY) if what in set(rows["what"]))
+    cost = rows[(rows["what"] == what) & (rows["mode"] == DEFAULT)]
+    made: list[Block] = []
+    for other in others:
+        for metric in lead_metrics(other):
+            quality = other.frame[(other.frame["metric"].astype(str).str.partition("@")[0]) == metric.name]
+            for dataset in sorted(set(quality["dataset"]) & set(cost["dataset"])):
+                points = _points(quality[quality["dataset"] == dataset], cost[cost["dataset"] == dataset])
+                if points["method"].nunique() > 1:
+                    made.append(_front_figure(f"{results.suite}, {other.suite}", str(dataset), metric, what, points))
+    return made
+
+
+def _points(quality: pd.DataFrame, cost: pd.DataFrame) -> pd.DataFrame:
+    """Return one point a method and T: quality at that T where it was measured, else the quality the suite has."""
+    asked = quality["metric"].astype(str).map(condition)
+    plain = quality[asked == ""].groupby("method")["value"].mean()
+    by_draws = quality[asked != ""].assign(asked=asked[asked != ""]).groupby(["method", "asked"])["value"].mean()
+    rows = []
+    for (method, draws), own in cost.groupby(["method", "draws"]):
+        time = own["value"].mean()
+        value = by_draws.get((method, f"T={draws:g}"), plain.get(method))
+        if value is not None and np.isfinite(value):
+            rows.append((str(method), draws, float(time), float(value)))
+    return pd.DataFrame(rows, columns=["method", "T", "time", "quality"])
+
+
+def _front_figure(suites: str, dataset: str, metric: Metric, what: str, points: pd.DataFrame) -> Figure:
+    metric = declaration(metric.name)
+    losses = points["quality"].map(metric.loss)
+    best = [
+        not ((points["time"] <= t) & (losses <= loss) & ((points["time"] < t) | (losses < loss))).any()
+        for t, loss in zip(points["time"], losses, strict=True)
+    ]
+    points = points.assign(front=["yes" if one else "no" for one in best])
+    with house_style():
+        figure, (axis,) = panels(1, width=6.2, height=3.4)
+        line = points[points["front"] == "yes"].sort_values("time")
+        axis.step(line["time"], line["quality"], where="post", color=SOFT, linewidth=1, linestyle=(0, (3, 2)))
+        for method in dict.fromkeys(points["method"]):
+            own = points[points["method"] == method].sort_values("T")
+            axis.plot(own["time"], own["quality"], **look(method).of_points(), linewidth=0.8, alpha=0.95)
+            for row in own.itertuples():
+                axis.annotate(
+                    f"{row.T:g}", (row.time, row.quality), xytext=(4, 4), textcoords="offset points", fontsize=7
+                )
+        axis.set_xscale("log")
+        axis.set_xlabel(f"{what} ({UNIT})")
+        axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
+        axis.set_title(f"{short(dataset)}: quality against time")
+        legend(figure, list(dict.fromkeys(points["method"])), points=True)
+    on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
+    caption = (
+        f"{dataset} ({suites}): {metric.name} against {what}, one point a method and number of draws T (the number "
+        f"beside it). On the dashed front nothing is both faster and better: {on_front}."
+    )
+    data = points.rename(columns={"time": UNIT, "quality": metric.name})
+    return Figure(f"front-{dataset}-{metric.name}", caption, figure, data)

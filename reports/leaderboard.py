@@ -1,0 +1,121 @@
+"""Who ranks where: average ranks over the datasets, with groups that do not differ and a score with its interval."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.api import Block, Figure, Report, Results, Section, Table, Text
+from bench.metrics import Metric
+from bench.reports._rankings import rankings
+from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
+from bench.stats import Ranking
+from bench.theme import EVEN, house_style, look, panels, short
+
+EXPLAINED = (
+    "Methods that share a letter do not differ by Nemenyi's test: their average ranks are closer than the critical "
+    "difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the "
+    "average method, lower is better. Right of it: the mean on each dataset."
+)
+
+
+@dataclass(frozen=True)
+class Leaderboard(Report):
+    """Ranked tables of the leading metrics, and the average rank by every metric of the suite."""
+
+    order = 8
+
+    def section(self, results: Results) -> Section | None:
+        """Return the rankings, or None where there are not two methods to rank."""
+        if len(methods_of(results.frame)) < 2:
+            return None
+        ranked = rankings(results)
+        leads = {metric: ranked[metric] for metric in lead_metrics(results) if metric in ranked}
+        blocks: list[Block] = [Text(EXPLAINED)] if leads else []
+        for metric in lead_metrics(results):
+            blocks += [_ranked(metric, leads[metric])] if metric in leads else _on_one_dataset(results, metric)
+        if leads:
+            blocks.append(_figure(leads))
+        ranks = _all_metrics(ranked)
+        if ranks is not None:
+            blocks.append(ranks)
+        notes = dict.fromkeys(message for ranking in leads.values() for message in ranking.messages)
+        blocks += [Text(f"Note: {note}.") for note in list(notes)[:6]]
+        return Section("Leaderboard", blocks) if blocks else None
+
+
+def _ranked(metric: Metric, ranking: Ranking) -> Table:
+    rows = [
+        {
+            "method": one.method, "place": place, "average rank": round(one.average_rank, 2),
+            "group": one.groups or "–",
+            "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} .. {one.score.high:+.2f})",
+            **dict(zip(ranking.datasets, one.means, strict=True)),
+        }
+        for place, one in enumerate(ranking.methods, start=1)
+    ]  # fmt: skip
+    data = pd.DataFrame(rows)
+    bold = set()
+    for column, dataset in enumerate(data.columns):
+        if dataset in ranking.datasets:
+            losses = [metric.loss(float(value)) for value in data[dataset]]
+            best = min((loss for loss in losses if not math.isnan(loss)), default=math.nan)
+            bold |= {(r, column) for r, loss in enumerate(losses) if loss == best}
+    caption = (
+        f"{metric.name} {arrow(metric)} over {plural(len(ranking.datasets), 'dataset')}, critical difference "
+        f"{ranking.critical_difference:.2f}, Friedman p {probability(ranking.friedman[1])}"
+    )
+    return Table(caption, data, frozenset(bold), f"leaderboard-{metric.name}")
+
+
+def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
+    rows = results.frame[results.frame["metric"] == metric.name]
+    datasets = sorted(set(rows["dataset"]))
+    if len(datasets) != 1 or rows["method"].nunique() < 2:
+        return []
+    groups = rows.groupby("method")["value"]
+    table = pd.DataFrame({"mean": groups.mean(), "standard deviation": groups.std(), "seeds": groups.size()})
+    order = table["mean"].map(metric.loss).sort_values(kind="stable").index
+    table = table.loc[order].reset_index()
+    table.insert(1, "place", range(1, len(table) + 1))
+    caption = f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, no ranking"
+    return [Table(caption, table, name=f"leaderboard-{metric.name}")]
+
+
+def _all_metrics(ranked: dict[Metric, Ranking]) -> Table | None:
+    ranks = {
+        f"{metric.name} {arrow(metric)}": {one.method: round(one.average_rank, 2) for one in ranking.methods}
+        for metric, ranking in ranked.items()
+    }
+    if len(ranks) < 2:
+        return None
+    data = pd.DataFrame(ranks)
+    data = data.sort_values(list(data.columns[:1]), kind="stable").rename_axis("method").reset_index()
+    bold = {(int(r), c) for c, name in enumerate(data.columns) if c for r in data.index[data[name] == data[name].min()]}
+    caption = "Average rank by every metric that at least two datasets have, sorted by the first"
+    return Table(caption, data, frozenset(bold), "average-ranks")
+
+
+def _figure(rankings: dict[Metric, Ranking]) -> Figure:
+    numbers = []
+    with house_style():
+        tallest = max(len(ranking.methods) for ranking in rankings.values())
+        figure, axes = panels(len(rankings), width=4.8, height=0.8 + 0.27 * tallest, most=2)
+        for axis, (metric, ranking) in zip(axes, rankings.items(), strict=True):
+            axis.axvline(0, color=EVEN, linewidth=0.8)
+            for place, one in enumerate(ranking.methods):
+                style = look(one.method)
+                axis.plot([one.score.low, one.score.high], [place, place], color=style.colour, linewidth=2, alpha=0.55)
+                axis.plot(one.score.value, place, linestyle="none", **style.of_points())
+                numbers.append((metric.name, one.method, one.score.value, one.score.low, one.score.high))
+            axis.set_yticks(range(len(ranking.methods)), [short(one.method) for one in ranking.methods])
+            axis.set_ylim(len(ranking.methods) - 0.5, -0.5)
+            axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_xlabel("score: standardised loss (lower is better)")
+    data = pd.DataFrame(numbers, columns=["metric", "method", "score", "95 % low", "95 % high"])
+    firsts = ", ".join(f"{ranking.methods[0].method} by {metric.name}" for metric, ranking in rankings.items())
+    caption = (
+        "Score of each method over the datasets: interquartile mean of standardised losses with its 95 % stratified "
+        f"bootstrap interval, which speaks of these datasets and other seeds. Best ranked: {firsts}."
+    )
+    return Figure("leaderboard-scores", caption, figure, data)

@@ -1,0 +1,209 @@
+"""What was run and what came out of it: every method against the baseline, in words, verdicts and one figure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Text
+from bench.errors import UserError
+from bench.metrics import Metric
+from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
+from bench.stats import Comparison, DatasetComparison, Settings, compare
+from bench.theme import BETTER, EVEN, INK, WORSE, house_style, panels, short
+
+GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
+WORDS = ("better", "worse", "equivalent", "inconclusive")
+
+EXPLAINED = (
+    "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
+    "datasets by Wilcoxon's signed-rank test. Intervals are 95 % each by itself. Inconclusive is not the same as "
+    'equal: "could have seen" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
+    'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
+    "Wins: the chance that a run of the method beats one of the baseline."
+)
+
+
+@dataclass(frozen=True)
+class Overview(Report):
+    """Counts, and the verdicts on the suite's leading metrics."""
+
+    order = 5
+    resamples: int = 2_000  # of the bootstrap intervals
+
+    def section(self, results: Results) -> Section | None:
+        """Return the facts of a suite and its verdicts, or None where nothing is stored."""
+        cells = results.cells
+        if cells.empty:
+            return None
+        blocks: list[Block] = [Facts(_facts(results))]
+        leads = lead_metrics(results)
+        found = {metric: self._against_baseline(results, metric) for metric in leads}
+        for metric, comparisons in found.items():
+            if comparisons:
+                blocks += [Text(_told(metric, comparisons)), _verdicts(metric, comparisons)]
+        drawn = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
+        if drawn:
+            blocks.append(_figure(results, drawn))
+            blocks.append(_evidence(drawn))
+            blocks.append(Text(EXPLAINED))
+        if not any(found.values()):
+            blocks.append(Text(_why_nothing(results)))
+        return Section("Overview and verdicts", blocks)
+
+    def _against_baseline(self, results: Results, metric: Metric) -> list[Comparison]:
+        base = results.baseline
+        rows = results.frame[results.frame["metric"] == metric.name]
+        if base is None or base not in set(rows["method"]):
+            return []
+        made = []
+        settings = Settings(resamples=self.resamples)
+        for method in methods_of(rows):
+            if method == base:
+                continue
+            both = [method, base]
+            own, cells = rows[rows["method"].isin(both)], results.cells[results.cells["method"].isin(both)]
+            try:
+                made.append(compare(own, method, base, [metric], cells=cells, settings=settings))
+            except UserError:
+                continue  # no dataset in common: the table of the dataset shows who has numbers
+        return made
+
+
+def _facts(results: Results) -> dict[str, str]:
+    cells = results.cells
+    status = cells["status"]
+    lost = int(status.isin(["failed", "diverged"]).sum())
+    facts = {
+        "methods": str(cells["method"].nunique()),
+        "datasets": str(cells["dataset"].nunique()),
+        "seeds": str(cells["seed"].nunique()),
+        "cells with a result": f"{int((status == 'ok').sum()):,} of {len(cells):,}",
+    }
+    if lost:
+        facts["failed or diverged"] = f"{lost:,}"
+    seconds = pd.to_numeric(cells["cpu_seconds"], errors="coerce").sum() if "cpu_seconds" in cells else 0.0
+    if seconds > 0:
+        facts["processor time"] = _duration(float(seconds))
+    if results.baseline:
+        facts["baseline"] = results.baseline
+    return facts
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _why_nothing(results: Results) -> str:
+    if results.baseline is None:
+        return "No verdicts: the suite names no baseline to compare with (baseline = ... in its file)."
+    return f"No verdicts: {results.baseline}, the baseline, has no results to compare with."
+
+
+def _rows(comparisons: Sequence[Comparison]) -> list[DatasetComparison]:
+    return [row for comparison in comparisons for row in comparison.rows if not math.isnan(row.p)]
+
+
+def _told(metric: Metric, comparisons: Sequence[Comparison]) -> str:
+    base = comparisons[0].b
+    clear = [c for c in comparisons if any(row.verdict in ("better", "worse") for row in c.rows)]
+    names = {
+        word: [
+            f"{c.a} ({sum(row.verdict == word for row in c.rows)} of {len(c.rows)})"
+            for c in clear
+            if any(row.verdict == word for row in c.rows)
+        ]
+        for word in ("better", "worse")
+    }
+    said = [f"{word} than {base} by {metric.name}: {', '.join(found)}" for word, found in names.items() if found]
+    if not said:
+        return (
+            f"By {metric.name}, no method was shown to be better or worse than {base} on any dataset; below stands how "
+            "large a difference would have been seen."
+        )
+    told = "; ".join(said)
+    return told[0].upper() + told[1:] + " (datasets with that verdict, of all that both have)."
+
+
+def _verdicts(metric: Metric, comparisons: Sequence[Comparison]) -> Table:
+    data = []
+    for comparison in comparisons:
+        counts = {word: sum(row.verdict == word for row in comparison.rows) for word in WORDS}
+        across = comparison.across[0] if comparison.across else None
+        wins = [row.better_probability for row in comparison.rows if not math.isnan(row.better_probability)]
+        data.append(
+            {
+                "method": comparison.a, **counts,
+                "over datasets": across.verdict if across else "–",
+                "p over datasets": probability(across.p_adjusted) if across else "–",
+                "wins": f"{np.mean(wins):.2f}" if wins else "–",
+                "seeds it would take": _seeds_needed(comparison),
+            }
+        )  # fmt: skip
+    caption = f"Verdicts against {comparisons[0].b} by {metric.name} {arrow(metric)}: number of datasets"
+    return Table(caption, pd.DataFrame(data), name=f"verdicts-{metric.name}")
+
+
+def _seeds_needed(comparison: Comparison) -> str:
+    """Return what the inconclusive datasets would take for a difference as large as the margin, the median of them."""
+    open_rows = [row for row in comparison.rows if row.verdict == "inconclusive" and not math.isnan(row.detectable)]
+    if not open_rows:
+        few = [row for row in comparison.rows if row.verdict == "inconclusive"]
+        return "at least 5" if few else "–"
+    needed = sorted(row.pairs_for_margin if row.pairs_for_margin is not None else math.inf for row in open_rows)
+    middle = needed[len(needed) // 2]
+    return f"{middle:.0f}" if math.isfinite(middle) else "no number (splits overlap)"
+
+
+def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
+    rows = [
+        {
+            "method": comparison.a, "dataset": row.dataset, "metric": row.metric, "n": row.pairs, "mean": row.mean_a,
+            "baseline": row.mean_b, "difference": row.difference,
+            "95 % low": row.interval.low if row.interval else math.nan,
+            "95 % high": row.interval.high if row.interval else math.nan,
+            "p": probability(row.p_adjusted), "verdict": row.verdict, "could have seen": row.detectable,
+            "margin": row.margin, "remarks": "; ".join(row.messages),
+        }
+        for comparisons in found.values() for comparison in comparisons for row in comparison.rows
+    ]  # fmt: skip
+    return Table("The evidence behind every verdict", pd.DataFrame(rows), name="verdicts-evidence", folded=True)
+
+
+def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
+    """Draw the differences to the baseline in standard deviations over seeds, one panel a metric."""
+    methods = [c.a for c in max(found.values(), key=len)]
+    numbers = []
+    with house_style():
+        height = 0.9 + 0.26 * len(methods)
+        figure, axes = panels(len(found), width=5.2, height=max(height, 2.0), most=2)
+        for axis, (metric, comparisons) in zip(axes, found.items(), strict=True):
+            axis.axvline(0, color=INK, linewidth=0.8)
+            for place, comparison in enumerate(comparisons):
+                for row in comparison.rows:
+                    if math.isnan(row.standardised):
+                        continue
+                    gain = -row.standardised if row.direction != "higher" else row.standardised
+                    colour = {"better": BETTER, "worse": WORSE}.get(row.verdict, EVEN)
+                    face = colour if row.verdict in ("better", "worse") else "none"
+                    shown = float(np.clip(gain, -8, 8))
+                    axis.plot(shown, place, marker="o", markersize=5.5, color=colour, markerfacecolor=face, alpha=0.9)
+                    numbers.append((metric.name, comparison.a, row.dataset, gain, row.verdict))
+            axis.set_yticks(range(len(comparisons)), [short(c.a) for c in comparisons])
+            axis.set_ylim(len(comparisons) - 0.5, -0.5)
+            reach = max([abs(min(max(n[3], -8), 8)) for n in numbers if n[0] == metric.name], default=1.0)
+            axis.set_xlim(-1.12 * max(reach, 1.0), 1.12 * max(reach, 1.0))
+            axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_xlabel(f"← worse{GAP}gain over the baseline (std over seeds){GAP}better →")
+    data = pd.DataFrame(numbers, columns=["metric", "method", "dataset", "gain (std over seeds)", "verdict"])
+    counted = data["verdict"].value_counts()
+    caption = (
+        f"Difference of each method to {results.baseline}, one point a dataset, in standard deviations over seeds (to "
+        "the right is better; beyond 8 drawn at 8). Filled blue: better; filled orange: worse; open grey: not shown to "
+        f"differ. {', '.join(plural(int(n), 'point') + ' ' + str(word) for word, n in counted.items())}."
+    )
+    return Figure("verdicts", caption, figure, data)

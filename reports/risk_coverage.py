@@ -1,0 +1,85 @@
+"""Risk-coverage curves: the error of the rows kept when the most uncertain are left to others (paper, Fig. 4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Array, Curves, Figure, Report, Results, Section, Text
+from bench.metrics import ranked, risk_coverage_curve
+from bench.reports._predictions import Predicted, left_out, predictions
+from bench.reports._shown import band
+from bench.theme import house_style, legend, look, panels
+
+GRID = np.linspace(0.05, 1.0, 20)  # of coverage
+
+
+@dataclass(frozen=True)
+class RiskCoverage(Report):
+    """One panel a dataset, one curve a method, bands over seeds."""
+
+    order = 25
+    datasets: int = 6
+    seeds: int = 5
+
+    def section(self, results: Results) -> Section | None:
+        """Return the figure, or None where no method has an uncertainty to sort by."""
+        found = {}
+        for dataset, made in predictions(results, self.datasets, self.seeds):
+            curves = {one.method: risks for one in made if (risks := _risks(one)) is not None}
+            if curves:
+                found[dataset] = (made[0].classes, curves)
+        if not found:
+            return None
+        said = (
+            "Rows are sorted by predicted uncertainty (variance of the draws; for classes, 1 minus the confidence), "
+            "and only the most certain share is kept. A method that knows what it does not know has a curve that falls "
+            "to the left."
+        )
+        return Section("Risk and coverage", [Text(said), self._figure(results, found)])
+
+    def _figure(self, results: Results, found: dict[str, tuple[bool, dict[str, Array]]]) -> Figure:
+        methods = list(dict.fromkeys(method for _, curves in found.values() for method in curves))
+        numbers, best = [], []
+        with house_style():
+            figure, axes = panels(len(found), width=3.3, height=2.5)
+            for axis, (dataset, (classes, curves)) in zip(axes, found.items(), strict=True):
+                means = {}
+                for method, risks in curves.items():
+                    mean, low, high = band(risks)
+                    low = np.maximum(low, 0.0)
+                    means[method] = float(mean.mean())
+                    axis.plot(GRID, mean, **look(method).of_line())
+                    if len(curves) <= 8:  # beyond, bands hide each other
+                        axis.fill_between(GRID, low, high, color=look(method).colour, alpha=0.15, linewidth=0)
+                    numbers += list(zip([dataset] * 20, [method] * 20, GRID.round(2), mean, low, high, strict=True))
+                best.append(f"{dataset}: {min(means, key=lambda m: means[m])}")
+                axis.set_title(dataset, parse_math=False)
+                axis.set_xlabel("coverage (share of rows kept)")
+                axis.set_ylabel("error rate" if classes else "RMSE (target unit)")
+                axis.set_xlim(0, 1)
+            legend(figure, methods)
+        data = pd.DataFrame(numbers, columns=["dataset", "method", "coverage", "risk", "95 % low", "95 % high"])
+        caption = (
+            f"Risk against coverage, mean over up to {self.seeds} seeds with the 95 % interval of the mean as a band; "
+            f"lower is better. Lowest curve on average: {'; '.join(best)}.{left_out(results, len(found))}"
+        )
+        return Figure("risk-coverage", caption, figure, data)
+
+
+def _risks(one: Predicted) -> Array | None:
+    made = [risks for curves in one.curves if (risks := _risk(curves)) is not None]
+    return np.array(made) if made else None
+
+
+def _risk(curves: Curves) -> Array | None:
+    if curves.mean.ndim == 2:
+        uncertainty = 1.0 - curves.mean.max(axis=1)
+        loss = (curves.mean.argmax(axis=1) != curves.observed).astype(float)
+    else:
+        uncertainty, loss = curves.variance, np.square(curves.mean - curves.observed)
+        if not np.isfinite(uncertainty).all():
+            return None  # one draw has no variance
+    curve = risk_coverage_curve(ranked(uncertainty, loss), root=curves.mean.ndim == 1)
+    kept = np.ceil(GRID * len(loss) - 1e-9).astype(int) - 1
+    return np.asarray(curve.risk[np.maximum(kept, 0)])

@@ -1,0 +1,146 @@
+"""Under shift: metrics against the severity of a corruption, and the detection of data from elsewhere."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Block, Figure, Report, Results, Section, Table, Text
+from bench.metrics import Metric, catalogue
+from bench.reports._shown import arrow, band, labelled, methods_of
+from bench.theme import house_style, legend, look, panels
+
+CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True)
+class Shift(Report):
+    """Curves over severity for each metric (mean over corruptions), and tables of each corruption."""
+
+    order = 28
+    metrics: int = 4
+    corruptions: int = 6  # panels of the first metric
+
+    def section(self, results: Results) -> Section | None:
+        """Return curves and tables for each dataset that was shifted, or None."""
+        rows = shifted(results.frame)
+        blocks: list[Block] = []
+        for dataset, own in rows.groupby("dataset", sort=True):
+            metrics = _metrics(results, own)
+            blocks.append(_mean_figure(str(dataset), own, metrics[: self.metrics]))
+            if own["corruption"].nunique() > 1:
+                blocks.append(self._corruption_figure(str(dataset), own, metrics[0]))
+            blocks.append(_table(str(dataset), own, metrics))
+        blocks += _detection(results.frame)
+        if not blocks:
+            return None
+        said = (
+            "Severity 0 is the clean test set. What to look for: accuracy falls for every method; a method is worth "
+            "its draws where its calibration falls less, and where its uncertainty tells foreign data from its own."
+        )
+        return Section("Under shift", [Text(said), *blocks])
+
+    def _corruption_figure(self, dataset: str, rows: pd.DataFrame, metric: Metric) -> Figure:
+        own = rows[rows["base"] == metric.name]
+        names = list(dict.fromkeys(own["corruption"]))
+        shown = names[: self.corruptions]
+        numbers = []
+        with house_style():
+            figure, axes = panels(len(shown), width=3.0, height=2.2, sharey=True)
+            for axis, corruption in zip(axes, shown, strict=True):
+                part = own[own["corruption"] == corruption]
+                numbers += [(corruption, *row) for row in _curves(axis, part)]
+                axis.set_title(corruption, parse_math=False)
+                axis.set_xlabel("severity")
+                axis.set_ylabel(labelled(metric))
+            legend(figure, methods_of(own), points=True)
+        data = pd.DataFrame(numbers, columns=["corruption", "method", "severity", "mean", "95 % low", "95 % high"])
+        rest = f" {len(names) - len(shown)} more are in the table." if len(names) > len(shown) else ""
+        caption = (
+            f"{dataset}: {metric.name} {arrow(metric)} under each corruption, mean over seeds with its 95 % interval "
+            f"as a band.{rest}"
+        )
+        return Figure(f"shift-{dataset}-corruptions", caption, figure, data)
+
+
+def shifted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the values under a corruption, with its name, its severity and the metric's own name."""
+    parts = frame["metric"].astype(str).str.partition("@")
+    found = parts[2].str.extract(f"^{CORRUPTION.pattern}$")
+    rows = frame.assign(base=parts[0], corruption=found["corruption"], severity=found["severity"].astype(float))
+    kept = rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & np.isfinite(rows["value"].astype(float))
+    return pd.DataFrame(rows[kept])
+
+
+def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
+    declared, present = catalogue(), list(dict.fromkeys(rows["base"]))
+    named = [name for name in results.metrics if name in present]
+    return [declared[name] for name in dict.fromkeys([*named, *present])]
+
+
+def _curves(axis: object, rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
+    """Draw one curve a method, mean and band over the seeds; return the numbers."""
+    numbers = []
+    for method in methods_of(rows):
+        # A seed's mean over the corruptions first: corruptions of one seed are no repeats.
+        own = rows[rows["method"] == method].groupby(["severity", "split", "seed"])["value"].mean()
+        table = own.unstack("severity").dropna()
+        if table.empty:
+            continue
+        x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy())
+        style = look(method)
+        axis.plot(x, mean, **style.of_line(), marker=style.marker, markersize=4,  # type: ignore[attr-defined]
+                  markerfacecolor=style.of_points()["markerfacecolor"])  # fmt: skip
+        axis.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)  # type: ignore[attr-defined]
+        numbers += list(zip([method] * len(x), x, mean, low, high, strict=True))
+    return numbers
+
+
+def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Figure:
+    numbers, said = [], []
+    count = rows["corruption"].nunique()
+    with house_style():
+        figure, axes = panels(len(metrics), width=3.4, height=2.5)
+        for axis, metric in zip(axes, metrics, strict=True):
+            own = rows[rows["base"] == metric.name]
+            found = _curves(axis, own)
+            numbers += [(metric.name, *row) for row in found]
+            worst = max((row[1] for row in found), default=0.0)
+            ends = {row[0]: row[2] for row in found if row[1] == worst}
+            if ends:
+                said.append(f"{metric.name}: {min(ends, key=lambda m: metric.loss(ends[m]))}")
+            axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_xlabel("severity")
+            axis.set_ylabel(labelled(metric))
+        legend(figure, methods_of(rows), points=True)
+    data = pd.DataFrame(numbers, columns=["metric", "method", "severity", "mean", "95 % low", "95 % high"])
+    over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
+    caption = (
+        f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. "
+        f"Best at the greatest severity: {'; '.join(said)}."
+    )
+    return Figure(f"shift-{dataset}", caption, figure, data)
+
+
+def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
+    names = [metric.name for metric in metrics]
+    means = rows[rows["base"].isin(names)].groupby(
+        ["corruption", "severity", "method", "base"], sort=False
+    )["value"].mean().unstack("base")  # fmt: skip
+    table = means[[name for name in names if name in means.columns]].reset_index()
+    table = table.sort_values(["corruption", "severity"], kind="stable", ignore_index=True)
+    return Table(f"{dataset}: means by corruption and severity", table, name=f"shift-{dataset}", folded=True)
+
+
+def _detection(frame: pd.DataFrame) -> list[Block]:
+    parts = frame["metric"].astype(str).str.partition("@")
+    rows = frame.assign(foreign=parts[2])[(parts[0] == "ood_auroc") & (parts[2] != "")]
+    if rows.empty:
+        return []
+    groups = rows.groupby(["dataset", "method", "foreign"], sort=False)["value"]
+    told = groups.mean().map("{:.3f}".format) + groups.std().map(lambda s: "" if np.isnan(s) else f" ± {s:.2g}")
+    table = told.unstack("foreign").reset_index()
+    numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
+    caption = "AUROC of the uncertainty for telling foreign data from test data (higher is better, 0.5 is chance)"
+    return [Table(caption, table, name="foreign-data", numbers=numbers.reset_index())]

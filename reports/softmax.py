@@ -1,0 +1,107 @@
+"""Softmax under growing noise: one image, the outputs of its class and of the rival, draw by draw (paper, Fig. 3)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
+from bench.reports._shown import plural
+from bench.theme import COLOURS, house_style, panels, short
+
+TRUE, RIVAL = COLOURS[0], COLOURS[3]
+MOST_PANELS = 12
+MOST_DRAWS = 60  # points a level and class
+
+
+@dataclass(frozen=True)
+class Softmax(Report):
+    """One panel a method for the first seed; the level at which the mean prediction flips, over all seeds."""
+
+    order = 27
+
+    def section(self, results: Results) -> Section | None:
+        """Return a figure and a table for each dataset with the demonstration, or None."""
+        blocks: list[Block] = []
+        cells = results.cells[results.cells["status"] == "ok"]
+        for dataset, rows in cells.groupby("dataset", sort=True):
+            first = rows[rows["seed"] == rows["seed"].min()]
+            found = {str(row.method): pair for row in first.itertuples() if (pair := _stored(results, str(row.key)))}
+            if found:
+                blocks.append(_figure(str(dataset), int(first["seed"].iloc[0]), found))
+                blocks.append(_flips(results, str(dataset), rows, found))
+        if not blocks:
+            return None
+        said = (
+            "Gaussian noise of growing standard deviation is added to one test image. Points are draws, lines their "
+            "means. A method that doubts spreads its draws before it changes its mind."
+        )
+        return Section("Softmax under noise", [Text(said), *blocks])
+
+
+def _stored(results: Results, key: str) -> tuple[Array, Array] | None:
+    arrays = results.arrays(key)
+    if "levels" not in arrays or "softmax" not in arrays:
+        return None
+    levels, softmax = np.asarray(arrays["levels"]), np.asarray(arrays["softmax"])
+    fits = softmax.ndim == 3 and softmax.shape[0] == len(levels) and softmax.shape[2] == 2
+    return (levels, softmax) if fits else None
+
+
+def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> Figure:
+    shown = dict(list(found.items())[:MOST_PANELS])
+    numbers, said = [], []
+    with house_style():
+        figure, axes = panels(len(shown), width=3.6, height=2.5, most=2, sharex=True, sharey=True)
+        for axis, (method, (levels, softmax)) in zip(axes, shown.items(), strict=True):
+            _panel(axis, method, levels, softmax)
+            mean, std = softmax.mean(axis=1), softmax.std(axis=1, ddof=1 if softmax.shape[1] > 1 else 0)
+            numbers += [
+                (method, level, *mean[i], *std[i]) for i, level in enumerate(levels)
+            ]  # fmt: skip
+            flips = np.flatnonzero(mean[:, 1] > mean[:, 0])
+            said.append(f"{method} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    columns = ["method", "noise std", "true class", "rival class", "std of true class", "std of rival class"]
+    caption = (
+        f"{dataset}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) against the "
+        f"standard deviation of the noise on the image. The rival's mean is above: {'; '.join(said)}."
+    )
+    return Figure(f"softmax-{dataset}", caption, figure, pd.DataFrame(numbers, columns=columns))
+
+
+def _panel(axis: Axes, method: str, levels: Array, softmax: Array) -> None:
+    step = float(np.min(np.diff(levels))) if len(levels) > 1 else 1.0
+    some = softmax[:, :MOST_DRAWS]
+    # A fixed fan instead of random jitter, so that the same results give the same figure.
+    fan = np.linspace(-0.18, 0.18, some.shape[1]) * step if some.shape[1] > 1 else np.zeros(1)
+    for number, (colour, words, marker) in enumerate(((TRUE, "true class", "o"), (RIVAL, "rival class", "^"))):
+        x = (levels[:, None] + fan[None, :]).ravel()
+        axis.plot(
+            x, some[:, :, number].ravel(), linestyle="none", marker=marker, markersize=2, color=colour, alpha=0.35
+        )
+        axis.plot(levels, softmax[:, :, number].mean(axis=1), color=colour, linewidth=1.6, label=words,
+                  linestyle="-" if number == 0 else "--")  # fmt: skip
+    axis.set_title(short(method))
+    axis.set_xlabel("noise on the image (standard deviation)")
+    axis.set_ylabel("softmax output")
+    axis.set_ylim(-0.03, 1.03)
+
+
+def _flips(results: Results, dataset: str, cells: pd.DataFrame, found: dict[str, tuple[Array, Array]]) -> Table:
+    frame = results.frame
+    flips = frame[(frame["dataset"] == dataset) & (frame["metric"] == "flip_level")]
+    rows = []
+    for method in found:
+        runs = int((cells["method"] == method).sum())
+        values = flips.loc[flips["method"] == method, "value"]
+        rows.append({
+            "method": method, "mean level of the flip": float(values.mean()) if len(values) else math.nan,
+            "standard deviation": float(values.std()) if len(values) > 1 else math.nan,
+            "flipped in": f"{len(values)} of {plural(runs, 'run')}",
+        })  # fmt: skip
+    caption = f"{dataset}: noise at which the mean prediction flips (higher is better; runs that never flip have none)"
+    return Table(caption, pd.DataFrame(rows), name=f"flip-level-{dataset}")

@@ -1,0 +1,126 @@
+"""Training curves: losses by epoch, mean over seeds, and how long the networks trained."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Array, Block, Figure, Report, Results, Section, Table
+from bench.theme import house_style, legend, look, panels
+
+TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
+POINTS = 60  # of a curve
+
+
+@dataclass(frozen=True)
+class Training(Report):
+    """One panel a dataset: training loss (thin) and validation loss (thick) of every method."""
+
+    order = 34
+    datasets: int = 6
+    seeds: int = 5
+
+    def section(self, results: Results) -> Section | None:
+        """Return curves where they were kept and a table of epochs, or None where nothing was trained."""
+        blocks: list[Block] = []
+        histories = self._histories(results)
+        if histories:
+            blocks.append(_figure(histories))
+        table = _epochs(results)
+        if table is not None:
+            blocks.append(table)
+        return Section("Training", blocks) if blocks else None
+
+    def _histories(self, results: Results) -> dict[str, dict[str, dict[str, Array]]]:
+        """Return `[epochs]` means of both losses by dataset and method."""
+        cells = results.cells[results.cells["status"] == "ok"].sort_values("seed")
+        found: dict[str, dict[str, dict[str, Array]]] = {}
+        for (dataset, method), rows in cells.groupby(["dataset", "method"], sort=False):
+            if len(found) >= self.datasets and dataset not in found:
+                continue
+            kept = [results.arrays(str(key)) for key in rows["key"].iloc[: self.seeds]]
+            curves = {name: _mean([a[name] for a in kept if name in a]) for name in (TRAIN, VALIDATION)}
+            known = {name: curve for name, curve in curves.items() if curve is not None}
+            if known:
+                found.setdefault(str(dataset), {})[str(method)] = known
+        return found
+
+
+def _mean(histories: list[Array]) -> Array | None:
+    """Return the mean over networks and seeds of each epoch that at least half of them reached."""
+    if not histories:
+        return None
+    longest = max(h.shape[-1] for h in histories)
+    rows = np.concatenate([
+        np.pad(np.atleast_2d(h).astype(float), ((0, 0), (0, longest - h.shape[-1])), constant_values=np.nan)
+        for h in histories
+    ])  # fmt: skip
+    known = np.isfinite(rows)
+    reached = known.sum(axis=0)
+    kept = reached * 2 >= len(rows)
+    if not kept.any():
+        return None
+    sums = np.where(known, rows, 0.0).sum(axis=0)
+    return np.where(kept, sums / np.maximum(reached, 1), np.nan)
+
+
+def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
+    methods = list(dict.fromkeys(method for found in histories.values() for method in found))
+    numbers, said = [], []
+    with house_style():
+        figure, axes = panels(len(histories), width=3.4, height=2.5)
+        for axis, (dataset, found) in zip(axes, histories.items(), strict=True):
+            ends = {}
+            for method, curves in found.items():
+                for name, width, alpha in ((TRAIN, 0.8, 0.55), (VALIDATION, 1.8, 1.0)):
+                    if name not in curves:
+                        continue
+                    curve = curves[name]
+                    epochs = np.flatnonzero(np.isfinite(curve))
+                    epochs = epochs[np.unique(np.geomspace(1, len(epochs), POINTS).astype(int)) - 1]
+                    axis.plot(epochs + 1, curve[epochs], **{**look(method).of_line(), "linewidth": width}, alpha=alpha)
+                    kind = name.removeprefix("history/").replace("_", " ")
+                    numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
+                    ends[method] = float(np.nanmin(curve))
+            said.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
+            axis.set_title(dataset, parse_math=False)
+            axis.set_xlabel("epoch")
+            axis.set_ylabel("loss (training unit)")
+            axis.set_xscale("log")
+            if all(row[4] > 0 for row in numbers if row[0] == dataset):
+                axis.set_yscale("log")
+        legend(figure, methods)
+    data = pd.DataFrame(numbers, columns=["dataset", "method", "loss", "epoch", "value"])
+    caption = (
+        "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "
+        "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do "
+        f"not compare. Lowest end: {'; '.join(said)}."
+    )
+    return Figure("training", caption, figure, data)
+
+
+def _epochs(results: Results) -> Table | None:
+    cells = results.cells.dropna(subset="training")
+    rows = []
+    for (dataset, method), own in cells.groupby(["dataset", "method"], sort=True):
+        records = [json.loads(str(text)) for text in own["training"]]
+        epochs = [n for record in records for n in record.get("epochs") or []]
+        if not epochs:
+            continue
+        chosen = [json.dumps(c) for record in records if (c := (record.get("search") or {}).get("chosen"))]
+        most = max(set(chosen), key=lambda text: (chosen.count(text), text)) if chosen else ""
+        rows.append({
+            "dataset": dataset, "method": method, "networks": len(epochs), "epochs, median": float(np.median(epochs)),
+            "fewest": min(epochs), "most": max(epochs),
+            **({"chosen most often": _options(most, chosen)} if chosen else {}),
+        })  # fmt: skip
+    if not rows:
+        return None
+    caption = "How long networks trained, and what a search chose most often"
+    return Table(caption, pd.DataFrame(rows).fillna("–"), name="epochs", folded=True)
+
+
+def _options(most: str, chosen: list[str]) -> str:
+    told = ", ".join(f"{name} = {value}" for name, value in json.loads(most).items())
+    return f"{told} ({chosen.count(most)} of {len(chosen)})"

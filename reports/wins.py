@@ -1,0 +1,104 @@
+"""Wins, ties and losses of every method against every other, with effect sizes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure as MatplotlibFigure
+
+from bench.api import Array, Figure, Report, Results, Section, Text
+from bench.metrics import Metric
+from bench.reports._shown import arrow, lead_metrics, plural
+from bench.stats import Pairings, Settings, corrected, pairings
+from bench.theme import BETTER, INK, WORSE, house_style, short
+
+
+@dataclass(frozen=True)
+class Wins(Report):
+    """One matrix for each leading metric: on how many datasets the row is better, open, worse than the column."""
+
+    order = 12
+
+    def section(self, results: Results) -> Section | None:
+        """Return the matrices, or None where there are no two methods with results."""
+        figures = []
+        for metric in lead_metrics(results):
+            found = [one for one in pairings(results.frame, [metric], cells=results.cells) if len(one.methods) > 1]
+            if found:
+                figures.append(_figure(metric, found))
+        if not figures:
+            return None
+        said = (
+            "Row against column: on how many datasets the row was shown to be better / neither / worse (paired t-test, "
+            "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: "
+            "the chance that a run of the row beats one of the column, mean over datasets (A12; Cliff's delta is 2 A12 "
+            "- 1)."
+        )
+        return Section("Wins, ties and losses", [Text(said), *figures])
+
+
+def _figure(metric: Metric, found: list[Pairings]) -> Figure:
+    methods = list(dict.fromkeys(method for one in found for method in one.methods))
+    counts, effect = _counted(found, methods)
+    order = np.argsort(-np.nanmean(np.where(np.isnan(effect), 0.5, effect), axis=1), kind="stable")
+    methods, counts, effect = [methods[i] for i in order], counts[:, order][:, :, order], effect[order][:, order]
+    size = len(methods)
+    with house_style():
+        cell = 0.78 if size <= 8 else 0.62
+        figure = MatplotlibFigure(figsize=(2.2 + cell * size, 1.5 + 0.72 * cell * size), layout="constrained")
+        axis = figure.subplots()
+        colours = LinearSegmentedColormap.from_list("wins", [WORSE, "#f3f4f6", BETTER])
+        hidden = np.eye(size, dtype=bool) | np.isnan(effect)
+        words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
+        seaborn.heatmap(
+            np.where(hidden, 0.5, effect), mask=hidden, annot=words, fmt="", cmap=colours, vmin=0, vmax=1, ax=axis,
+            cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
+            annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
+        )  # fmt: skip
+        axis.set_xticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=40, ha="right", color=INK)
+        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, color=INK)
+        axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
+        axis.grid(False)
+    rows = [
+        (methods[i], methods[j], *(int(n) for n in counts[:, i, j]), effect[i, j], 2 * effect[i, j] - 1)
+        for i in range(size) for j in range(size) if i != j and not np.isnan(effect[i, j])
+    ]  # fmt: skip
+    columns = ["method", "against", "better", "open", "worse", "A12", "Cliff's delta"]
+    won = counts[0].sum(axis=1)
+    most = methods[int(np.argmax(won))]
+    said = (
+        f"{most} has the most wins ({int(won.max())} over all others and datasets)"
+        if won.max()
+        else "No method was shown to beat another on any dataset"
+    )
+    caption = (
+        f"{metric.name} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; orange, the other "
+        f"way round. {said}."
+    )
+    return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
+
+
+def _counted(found: list[Pairings], methods: list[str]) -> tuple[Array, Array]:
+    """Return `[better | open | worse, row, column]` counts of datasets, and the mean A12."""
+    settings, size = Settings(), len(methods)
+    counts, total, seen = np.zeros((3, size, size)), np.zeros((size, size)), np.zeros((size, size))
+    for one in found:
+        places = np.array([methods.index(method) for method in one.methods])
+        upper = np.triu_indices(len(places), 1)
+        p = np.full(one.p.shape, np.nan)
+        p[upper] = corrected(one.p[upper], settings)
+        p.T[upper] = p[upper]
+        grid = np.ix_(places, places)
+        verdict, known = one.better(p, settings.alpha), ~np.isnan(one.wins)
+        for number, sign in enumerate((1, 0, -1)):
+            counts[number][grid] += (verdict == sign) & known
+        total[grid] += np.where(known, one.wins, 0.0)
+        seen[grid] += known
+    with np.errstate(invalid="ignore"):
+        return counts, np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
+
+
+def _cell(counts: Array, effect: float) -> str:
+    return "" if np.isnan(effect) else f"{'/'.join(str(int(n)) for n in counts)}\n{effect:.2f}"

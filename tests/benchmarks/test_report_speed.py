@@ -1,0 +1,80 @@
+"""How long a large report takes and how large it is: 20 methods, 20 datasets, 20 seeds, 12 metrics, with predictions.
+
+python -m pytest tests/benchmarks/test_report_speed.py -o addopts="--import-mode=importlib" -s
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from bench.cell import Cell, Outcome
+from bench.protocol import Protocol
+from bench.registry import Registry
+from bench.render import write_report
+from bench.store import Store, SuiteRecord
+
+METHODS, DATASETS, SEEDS, ROWS = 20, 20, 20, 60
+NUMBERS = [
+    "rmse",
+    "nll",
+    "crps",
+    "picp",
+    "mpiw",
+    "mae",
+    "r2",
+    "aurc_rmse",
+    "nll_mc",
+    "sharpness",
+    "winkler",
+    "ause_rmse",
+]
+CLASSES = ["accuracy", "nll_categorical", "ece", "brier", "aurc", "mce", "error_auroc", "augrc", "e_aurc", "ause",
+           "coverage_at_5", "error_at_80"]  # fmt: skip
+
+
+def outcomes(random: np.random.Generator) -> Iterator[tuple[Cell, Outcome]]:
+    protocol = asdict(Protocol())
+    for d in range(DATASETS):
+        names = NUMBERS if d % 2 else CLASSES
+        observed = random.normal(size=ROWS) if d % 2 else random.integers(0, 3, ROWS)
+        for m in range(METHODS):
+            for seed in range(SEEDS):
+                about = {
+                    "dataset": [f"set-{d:02}", "built in", "1", {}], "protocol": protocol, "seed": seed,
+                    "method": [f"method-{m:02}", "built in", "1", {"level": 0.1}], "data": f"{d}-{seed}",
+                }  # fmt: skip
+                cell = Cell(f"{d:02}{m:02}{seed:02}", f"set-{d:02}", seed, f"method-{m:02}", seed, json.dumps(about))
+                values = dict(zip(names, random.normal(1 + 0.01 * m, 0.1, len(names)), strict=True))
+                yield cell, Outcome("ok", metrics=values, arrays=_predicted(random, observed, bool(d % 2)),
+                                    training={"epochs": [20]}, environment={"python": "3.11"})  # fmt: skip
+
+
+def _predicted(random: np.random.Generator, observed: np.ndarray, numbers: bool) -> dict[str, np.ndarray]:
+    history = {"history/train_loss": np.exp(-np.linspace(0, 3, 50))[None], "observed": observed}
+    if numbers:
+        mean, variance = observed + 0.1 * random.normal(size=ROWS), random.gamma(2, 0.1, ROWS)
+        return {**history, "mean": mean, "variance": variance}
+    mean = random.dirichlet(np.ones(3), ROWS)
+    return {**history, "mean": mean, "variance": np.full(mean.shape, 0.1)}
+
+
+def test_a_report_of_96000_values(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "large.db"))
+    made = list(outcomes(np.random.default_rng(0)))
+    store.want(
+        SuiteRecord("large", "Large", "method-00", [*NUMBERS, *CLASSES], "{}"), [cell for cell, _ in made]
+    )  # fmt: skip
+    store.save(made)
+    values = sum(len(outcome.metrics) for _, outcome in made)
+    start, work = time.perf_counter(), time.process_time()
+    written = write_report(store, Registry(), tmp_path / "out")
+    seconds, cpu = time.perf_counter() - start, time.process_time() - work
+    size = written[0].stat().st_size / 1e6
+    print(f"\n{values:,} values: report in {seconds:.1f} s ({cpu:.1f} s of processor time), page {size:.2f} MB, "
+          f"{len(written)} files")  # fmt: skip
+    assert "This section failed" not in written[0].read_text("utf-8")
+    assert size < 5.0
