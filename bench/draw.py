@@ -111,7 +111,8 @@ class Functions:
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
         job, cuts, each = self.job, self.cuts, self.each
-        modules = (fitted.module for fitted in job.networks if cuts.large)
+        # What one draw of a network leaves for the next is kept; of an ensemble nothing is drawn twice.
+        modules = (fitted.module for fitted in job.networks if cuts.large and each > 1)
         with threads(self.threads), reused_parts(modules):
             for begin in range(0, len(x), cuts.rows):
                 part = x[begin : begin + cuts.rows]
