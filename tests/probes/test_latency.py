@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from bench.cell import Cell, Outcome
-from bench.draw import Cuts
+from bench.draw import Cuts, Drawing
 from bench.errors import UserError
 from bench.load import Gpu
 from bench.metrics import condition, declaration
 from bench.plan import Task, plan
-from bench.probes import Untrained, latency
+from bench.probes import Untrained, latency, passes
 from bench.probes.latency import Series, measure
 from bench.probes.passes import Load, Way
 from bench.protocol import LatencyProbe
@@ -204,8 +204,13 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
 
 def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    real = latency.WAYS["engine"]
-    monkeypatch.setitem(latency.WAYS, "engine", lambda job, limits: (jobs.append(job), real(job, limits))[1])
+    real = passes.WAYS["engine"]
+
+    def noted(job: Drawing, limits: Limits) -> Way:
+        jobs.append(job)
+        return real(job, limits)
+
+    monkeypatch.setitem(passes.WAYS, "engine", noted)
     suite = small('probe.modes=["engine"]', "probe.draws=[2, 7]").only([], ["deep-ensemble"])
     (task,) = plan(suite, Registry())
     assert isinstance(task, Task)
