@@ -1,5 +1,7 @@
 """What else the machine did."""
 
+import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +16,10 @@ def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monke
     stat = tmp_path / "stat"
     clock, own = [0.0], [0.0]
     monkeypatch.setattr(load, "_STAT", stat)
-    monkeypatch.setattr(load.time, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(load.time, "process_time", lambda: own[0])
-    monkeypatch.setattr(load.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(load.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(time, "process_time", lambda: own[0])
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sysconf", lambda name: 100)
     stat.write_text("cpu 1000 0 0 5000 0 0 0 0 0 0\n", "utf-8")
     others = Others()
     clock[0], own[0] = 10.0, 8.0  # 10 s on 4 processors: 40 s, of which 16 were busy and 8 ours
