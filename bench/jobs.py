@@ -20,7 +20,7 @@ from bench.folds import folds
 from bench.member import Fitted, Member, finished, held_out_loss, training_form
 from bench.networks import network_factory
 from bench.prepare import Prepared, prepare
-from bench.probes import Subject, find
+from bench.probes import Finding, Subject, Untrained, find, find_together
 from bench.protocol import Protocol, Training
 from bench.registry import in_one_line
 from bench.search import Configuration, Selection, configurations
@@ -68,7 +68,12 @@ def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits(
     still_open = set(range(len(jobs)))
     try:
         rows = _Data(device)
-        for said in (_searched(jobs, rows, limits), _trained(jobs, rows, limits)):
+        alone = [number for number, job in enumerate(jobs) if not job.protocol.together]
+        for said in (
+            _numbered(_searched([jobs[n] for n in alone], rows, limits), alone),
+            _numbered(_trained([jobs[n] for n in alone], rows, limits), alone),
+            _looked_at_together(jobs, device, limits),
+        ):
             for number, each in said:
                 if isinstance(each, Outcome):
                     still_open.remove(number)
@@ -77,6 +82,29 @@ def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits(
         message = told(error)
         for number in sorted(still_open):
             yield number, Outcome("failed", message)
+
+
+def _numbered(said: Iterator[tuple[int, Said]], numbers: Sequence[int]) -> Iterator[tuple[int, Said]]:
+    """Yield what is said about some of the jobs under their numbers among all."""
+    for number, each in said:
+        yield numbers[number], each
+
+
+def _looked_at_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
+    groups: dict[str, list[int]] = {}
+    for number, job in enumerate(jobs):
+        if job.protocol.together:
+            groups.setdefault(repr(job.protocol.probe), []).append(number)
+    for numbers in groups.values():
+        subjects = [Untrained(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
+        for number, found in find_together(subjects, device, limits):
+            yield numbers[number], Outcome("failed", told(found)) if isinstance(found, Exception) else _told(found)
+
+
+def _told(found: Finding) -> Outcome:
+    untrained = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}
+    doubts = "; ".join(found.doubts)
+    return Outcome("ok", doubts, metrics=found.metrics, training={**untrained, **found.record}, arrays=found.arrays)
 
 
 class _Data:

@@ -22,15 +22,17 @@ from bench.engines.inline import InlineEngine
 from bench.errors import UserError
 from bench.plan import Refused, plan
 from bench.progress import Progress
+from bench.protocol import PROBES
 from bench.registry import Registry
 from bench.stack import Limits
 from bench.store import Store, SuiteRecord, living_owner
 from bench.suite import Suite
-from bench.units import UNKNOWN_COST, Unit, Units, cut
+from bench.units import TOGETHER, UNKNOWN_COST, Unit, Units, cut
 from bench.work import Errand, Letter, Order, PluginFile, carry_out
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_BEATS = 10.0
+TOGETHER_PROBES = frozenset(kind for kind, probe in PROBES.items() if getattr(probe, "together", False))
 SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 
@@ -44,6 +46,7 @@ class Summary:
     diverged: int = 0
     left: int = 0  # not done when the run was stopped
     failures: list[tuple[Cell, str]] = field(default_factory=list)
+    doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that should not be trusted, and why
     refused: list[Refused] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -85,7 +88,9 @@ def rerun(
     summary = Summary()
     units = Units()
     for cell in cells:
-        units.add((cell.dataset, cell.method), UNKNOWN_COST, [cell])
+        probe = json.loads(cell.spec)["protocol"].get("probe", {})
+        family = TOGETHER if probe.get("kind") in TOGETHER_PROBES else (cell.dataset, cell.method)
+        units.add(family, UNKNOWN_COST, [cell])
         units.failed_before.add(cell.key)
     _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
     summary.seconds = time.perf_counter() - began
@@ -231,6 +236,8 @@ class _Drive:
             self.progress.datasets[cell.dataset] -= 1
             self.summary.stored += outcome.status != "failed"
             self.summary.diverged += outcome.status == "diverged"
+            if outcome.status == "ok" and outcome.message:
+                self.summary.doubts.append((cell, outcome.message))
             if outcome.status == "failed":
                 self.summary.failures.append((cell, outcome.message))
             self._forget_checkpoints(cell, outcome)

@@ -35,6 +35,7 @@ from bench.schema import (
     suites,
     wanted,
 )
+from bench.timings import refuse_bare_timings
 
 __all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "living_owner"]
 
@@ -141,6 +142,7 @@ class Store:
         The first result of a cell stays: two drivers may both have made it. Only a failure gives way.
         """
         batch = _one_each(results)
+        refuse_bare_timings(outcome for _, outcome in batch)
         values = [
             {"key": cell.key, "metric": name, "value": float(value)}
             for cell, outcome in batch
