@@ -1,8 +1,10 @@
 """From a frame of results to paired numbers, with account of every cell that is not among them."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -108,7 +110,8 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     finite = np.isfinite(numbers)
     whole = finite.all(axis=1)
     infinite = {method: int(np.isinf(numbers[:, i]).sum()) for i, method in enumerate(methods)}
-    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], cells)))
+    statuses = None if cells is None else statuses_of(cells)
+    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], statuses)))
     unpaired = int((finite.any(axis=1) & ~whole).sum())
     messages = [one.told() for one in lost]
     if unpaired:
@@ -121,18 +124,29 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
 
 
-def _lost(method: str, infinite: int, cells: pd.DataFrame | None) -> Lost:
-    if cells is None:
-        return Lost(method, infinite=infinite)
-    status = cells.loc[cells["method"] == method, "status"]
-    counts = {word: int((status == word).sum()) for word in ("diverged", "failed")}
-    return Lost(method, **counts, not_run=int(status.isna().sum()), infinite=infinite)
+def statuses_of(cells: pd.DataFrame) -> dict[str, Counter[str]]:
+    """Return how many cells of each method ended how; '' are those that were not run."""
+    found: dict[str, Counter[str]] = {}
+    for method, status in zip(cells["method"].tolist(), cells["status"].tolist(), strict=True):
+        found.setdefault(str(method), Counter())[status if isinstance(status, str) else ""] += 1
+    return found
+
+
+def _lost(method: str, infinite: int, statuses: Mapping[str, Counter[str]] | None) -> Lost:
+    ended: Counter[str] = (statuses or {}).get(method, Counter())
+    return Lost(method, ended["diverged"], ended["failed"], ended[""], infinite)
+
+
+@lru_cache(maxsize=50_000)
+def _fingerprint(spec: str) -> str:
+    """Return the hash of the data in a cell's specification; a suite's are read again for each of its metrics."""
+    return str(json.loads(spec).get("data"))
 
 
 def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
     if cells is not None and "spec" in cells:
-        prints = {str(json.loads(text).get("data")) for text in cells["spec"].dropna()} - {"None"}
+        prints = {_fingerprint(text) for text in cells["spec"].tolist() if isinstance(text, str)} - {"None"}
         if prints:
             return len(prints) > 1
     return table.index.get_level_values("split").nunique() > 1

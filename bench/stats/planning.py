@@ -32,7 +32,7 @@ def power(
         return float(difference != 0.0)
     sigmas, weights = _deviations(deviation, estimated_from)
     centre = abs(difference) / (sigmas * np.sqrt(variance_factor(pairs, test_share)))
-    bar = scipy.stats.t.isf(alpha / 2.0, pairs - 1) * _relative_deviations(pairs)
+    bar = _critical(alpha, pairs) * _relative_deviations(pairs)
     shown = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
     return float(weights @ shown @ _WEIGHTS)
 
@@ -46,6 +46,12 @@ def detectable_difference(
         return float("inf")
     if deviation == 0.0:
         return 0.0
+    return deviation * _detectable(pairs, target, alpha, test_share, estimated_from)
+
+
+@lru_cache(maxsize=1024)
+def _detectable(pairs: int, target: float, alpha: float, test_share: float, estimated_from: int | None) -> float:
+    """Return the smallest difference in units of the standard deviation: the same for all tables of one size."""
 
     def missing(difference: float) -> float:
         share = power(difference, 1.0, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from)
@@ -54,7 +60,7 @@ def detectable_difference(
     high = 1.0
     while missing(high) < 0.0:
         high *= 2.0
-    return deviation * float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
+    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
 
 
 def pairs_needed(
@@ -88,6 +94,11 @@ def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Ar
     if estimated_from is None:
         return np.array([deviation]), np.ones(1)
     return deviation / _relative_deviations(estimated_from), _WEIGHTS
+
+
+@lru_cache(maxsize=1024)
+def _critical(alpha: float, pairs: int) -> float:
+    return float(scipy.stats.t.isf(alpha / 2.0, pairs - 1))
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from bench.stats import ranks
 from bench.stats.aggregate import Estimate, improvement_probability, interquartile_mean_interval
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.paired import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
-from bench.stats.pairs import Declared, Direction, losses, repeats
+from bench.stats.pairs import Declared, Direction, losses, repeats, statuses_of
 from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
@@ -152,7 +152,8 @@ def _places(
     places = []
     for dataset in sorted(set(frame.loc[frame["metric"] == measure.name, "dataset"])):
         own = None if cells is None else cells[cells["dataset"] == dataset]
-        gone = [name for name in names if own is not None and _all_diverged(own, name)]
+        statuses = {} if own is None else statuses_of(own)
+        gone = [name for name in names if statuses.get(name, {}).keys() == {"diverged"}]
         present = [name for name in names if name not in gone]
         (one,) = repeats(frame[frame["dataset"] == dataset], measure, present, own)
         messages += [f"{dataset}: {message}" for message in one.messages]
@@ -173,11 +174,6 @@ def _places(
             )
         )  # fmt: skip
     return places
-
-
-def _all_diverged(cells: pd.DataFrame, method: str) -> bool:
-    status = cells.loc[cells["method"] == method, "status"]
-    return len(status) > 0 and bool((status == "diverged").all())
 
 
 def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
@@ -208,7 +204,7 @@ def _pairs(
     average, nemenyi = ranks.average_ranks(table), ranks.nemenyi(table)
     order = [int(i) for i in np.argsort(average, kind="stable")]
     couples = list(combinations(order, 2))
-    p = np.array([float(wilcoxon_test(table[:, i] - table[:, j])) for i, j in couples])
+    p = wilcoxon_test(np.stack([table[:, i] - table[:, j] for i, j in couples]))
     p_adjusted = adjusted(p, settings.correction)
     return tuple(
         RankedPair(
