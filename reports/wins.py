@@ -55,7 +55,8 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         hidden = np.eye(size, dtype=bool) | np.isnan(effect)
         words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
         seaborn.heatmap(
-            np.where(hidden, 0.5, effect), mask=hidden, annot=words if size <= MOST_TOLD else None, fmt="", cmap=colours, vmin=0, vmax=1, ax=axis,
+            np.where(hidden, 0.5, effect), mask=hidden, annot=words if size <= MOST_TOLD else None, fmt="",
+            cmap=colours, vmin=0, vmax=1, ax=axis,
             cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
             annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
         )  # fmt: skip
