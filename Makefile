@@ -4,19 +4,23 @@ BIN := .venv/bin
 
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test check bench faults thorough package-test validity picture clean
+.PHONY: demo test check gate bench faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
 	$(BIN)/uqbench report quick --out report
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: .venv/installed-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Are the numbers of suite quick still those of its baseline, or at least none of them worse?
+gate: .venv/installed
+	$(BIN)/uqbench gate quick --baseline baselines/quick.json
 
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s

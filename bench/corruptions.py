@@ -37,9 +37,34 @@ def corrupt(images: NDArray[Any], kind: str, severity: int, random: np.random.Ge
     return change(_images(images), strengths[severity - 1], random).clip(0, 1).astype(np.float32, copy=False)
 
 
+def corrupted_test_images(images: NDArray[Any], kind: str, severity: int, number: int) -> Images:
+    """Return the corrupted test images of a split, the same wherever they are asked for.
+
+    Severities of one kind share their random numbers: they differ in strength alone.
+    """
+    return corrupt(images, kind, severity, np.random.default_rng([37, number]))
+
+
+def foreign_test_images(images: NDArray[Any], kind: str, number: int) -> Images:
+    """Return images of the same shape that belong to no class, made from the test images of a split."""
+    if kind not in FOREIGN:
+        raise unknown_name("foreign set", kind, FOREIGN)
+    return FOREIGN[kind](images, np.random.default_rng([31, number]))
+
+
+def noisy_test_images(images: NDArray[Any], std: float, number: int) -> Images:
+    """Return the test images of a split under noise; levels share their random numbers as severities do."""
+    return add_noise(images, std, np.random.default_rng([41, number]))
+
+
 def inverted(images: NDArray[Any]) -> Images:
     """Return the negative, 1 - x: same shapes, foreign brightness."""
     return 1 - _images(images)
+
+
+def uniform_noise(images: NDArray[Any], random: np.random.Generator) -> Images:
+    """Return images without any content: every value uniform between 0 and 1 (Hendrycks and Gimpel 2017)."""
+    return random.random(_images(images).shape, dtype=np.float32)
 
 
 def permuted(images: NDArray[Any], random: np.random.Generator) -> Images:
@@ -153,4 +178,10 @@ CORRUPTIONS: dict[str, tuple[Corruption, Sequence[float]]] = {
     "pixelate": (_pixelate, (0.95, 0.85, 0.75, 0.60, 0.45)),
     "occlusion": (_occlusion, (0.15, 0.25, 0.35, 0.45, 0.55)),
     "quantised": (_quantised, (32, 16, 8, 5, 3)),
+}
+
+FOREIGN: dict[str, Callable[[NDArray[Any], np.random.Generator], Images]] = {
+    "inverted": lambda images, random: inverted(images),
+    "permuted": permuted,
+    "uniform-noise": uniform_noise,
 }

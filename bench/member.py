@@ -4,8 +4,10 @@ The functions here are about *one* network; `bench.stack` runs them over many at
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -60,6 +62,7 @@ class Member:
     rows: Rows
     seed: int
     siblings: int = 1  # members that its own cell trains in the same way: the configurations and folds of a search
+    checkpoint: str = ""  # the file below a folder of checkpoints where a large network is kept; none: nowhere
 
     @property
     def batch_rows(self) -> int:
@@ -84,7 +87,8 @@ class Member:
         training = self.training
         shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
         watching = (training.patience > 0, training.validate)
-        rule = (training.optimizer, training.momentum, training.schedule, training.augmentation, *watching)
+        forward = (training.augmentation, training.precision)
+        rule = (training.optimizer, training.momentum, training.schedule, *forward, *watching)
         place = (self.is_long, str(self.rows.x.device))
         return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
 
@@ -202,25 +206,64 @@ def _refuse_loose_tensors(module: nn.Module) -> None:
 def advance(
     member: Member, module: nn.Module, table: tuple[Tensor, Tensor], params: Tensors, buffers: Tensors,
     memory: Tensors, state: Tensors, values: Tensors, chosen: Tensor, clock: Tensor, normals: Tensor, uniforms: Tensor,
+    *, alone: bool = False,
 ) -> tuple[Tensors, Tensors, Tensors, Tensor]:  # fmt: skip
-    """Advance one network by one step; return params, buffers, optimiser state and the loss."""
+    """Advance one network by one step; return params, buffers, optimiser state and the loss.
+
+    `alone`: not inside `vmap`. Then ordinary autograd takes the gradient, which is quicker, and images are laid out
+    channels last, as convolutions like them.
+    """
     method = bound(member.method, values)
     learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
     tape = Tape(normals, uniforms)
-    batch = Batch(member.problem.task, augmented(member, table[0][chosen], tape), table[1][chosen], rows)
+    x = augmented(member, table[0][chosen], tape)
+    batch = Batch(member.problem.task, channels_last(x) if alone else x, table[1][chosen], rows)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     step = Step(learning_rate, weight_decay, correction1, correction2, progress, rows)
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
         # Batch norm writes its running statistics in place: let it write into copies, and return those.
         running = {name: b.clone() for name, b in buffers.items()}
-        return method.loss(Net(module, params, running, memory), batch, tape), running
+        with forward_precision(member.training.precision, x.device):
+            return method.loss(Net(module, params, running, memory), batch, tape), running
 
     module.train()
-    gradient, (loss, written) = grad_and_value(objective, has_aux=True)(params)
+    differentiate = _by_autograd if alone else partial(grad_and_value, has_aux=True)
+    gradient, (loss, written) = differentiate(objective)(params)
     net = Net(module, params, written, memory)
     params, state = method.update(net, gradient, optimizer, state, step, tape)
     return params, written, state, loss
+
+
+Objective = Callable[[Tensors], tuple[Tensor, Tensors]]
+
+
+def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tuple[Tensor, Tensors]]]:
+    """Do what `grad_and_value(objective, has_aux=True)` does, without its layer between the network and the kernels."""
+
+    def differentiated(params: Tensors) -> tuple[Tensors, tuple[Tensor, Tensors]]:
+        with torch.enable_grad():
+            leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
+            loss, written = objective(leaves)
+            gradients = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+        # Kernels' gradients come channels last, and weights would follow. A training that is taken up again begins with
+        # ordinary weights, and sums over them must run in the same order to end in the same bits.
+        plain = {name: gradient.contiguous() for name, gradient in zip(leaves, gradients, strict=True)}
+        return plain, (loss.detach(), {name: b.detach() for name, b in written.items()})
+
+    return differentiated
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """Return images laid out as convolutions like them; other rows as they are."""
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+
+@contextmanager
+def forward_precision(name: str, device: torch.device) -> Iterator[None]:
+    """Compute products inside the block in this precision; what autocast knows to need more stays in float32."""
+    with torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
+        yield
 
 
 def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:

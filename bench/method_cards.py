@@ -4,16 +4,12 @@ python -m bench.method_cards docs/methods.md
 """
 
 import inspect
-import re
 import sys
-import textwrap
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
 
+from bench.about import options_of, paragraphs
 from bench.api import Method, Problem
 from bench.registry import Registry
-from bench.testing.declarations import equations
 from bench.testing.method_training import Work, counted
 from bench.testing.problems import Plain
 
@@ -56,7 +52,7 @@ def card(name: str, about: str, method: Method) -> str:
     """Return what there is to know of one method."""
     text = inspect.cleandoc(about)
     first, _, rest = text.partition("\n")
-    facts = [f"option {_option(each, method)}" for each in fields(method)]  # type: ignore[arg-type]  # a dataclass
+    facts = [f"option {option.told()}" for option in options_of(method)]
     facts += [f"search `{option}`: {', '.join(map(repr, values))}" for option, values in method.search_space.items()]
     for kind, problem in PROBLEMS.items():
         if reason := method.skip(problem):
@@ -82,32 +78,8 @@ def _times(own: Work, plain: Work, what: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Return a docstring's paragraphs with its indented lines, the equations, as blocks of code."""
-    paragraphs = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        shown = equations(paragraph) and all(line.startswith("    ") for line in paragraph.splitlines() if line.strip())
-        paragraphs.append(f"```text\n{textwrap.dedent(paragraph)}\n```" if shown else paragraph)
-    return "\n\n".join(paragraphs)
-
-
-def _option(field: "Field[Any]", method: Method) -> str:
-    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    if kind == "Literal":
-        kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
-    elif hasattr(field.type, "__args__"):
-        kind = str(field.type)
-    default = "no default" if field.default is MISSING else f"default {getattr(method, field.name)!r}"
-    meaning = _comment(type(method), field.name)
-    return f"`{field.name}`: {kind}, {default}" + (f"; {meaning}" if meaning else "")
-
-
-def _comment(cls: type[Any], option: str) -> str:
-    """Return the comment behind an option, in the class that declares it."""
-    for owner in cls.__mro__:
-        if option in vars(owner).get("__annotations__", {}):
-            found = re.search(rf"^    {option}:[^#\n]*#\s*([^\n]*)$", inspect.getsource(owner), re.MULTILINE)
-            return re.sub(r"^(type: ignore|noqa).*", "", found[1]).strip() if found else ""
-    return ""
+    """Return a docstring's paragraphs with its equations as blocks of code."""
+    return "\n\n".join(f"```text\n{part.text}\n```" if part.equation else part.text for part in paragraphs(text))
 
 
 if __name__ == "__main__":

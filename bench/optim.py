@@ -106,7 +106,7 @@ class SGD:
 
 
 OptimizerName = Literal["adam", "sgd"]
-ScheduleName = Literal["constant", "cosine"]
+ScheduleName = Literal["constant", "cosine", "step"]
 
 
 def make_optimizer(name: OptimizerName, momentum: float) -> Optimizer:
@@ -117,6 +117,8 @@ def make_optimizer(name: OptimizerName, momentum: float) -> Optimizer:
 SCHEDULES: dict[ScheduleName, Callable[[float], float]] = {
     "constant": lambda progress: 1.0,
     "cosine": lambda progress: 0.5 * (1 + math.cos(math.pi * progress)),
+    # He et al. 2016 on CIFAR-10: 32,000 and 48,000 of 64,000 steps.
+    "step": lambda progress: 1.0 if progress < 0.5 else 0.1 if progress < 0.75 else 0.01,
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import probes
 from bench.api import Dataset, Method, Split, options
 from bench.cell import Cell
 from bench.errors import UserError
@@ -91,6 +92,8 @@ def _plan_dataset(
         network_factory(protocol.network, splits[0].problem)  # only to hear whether they fit
         if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
             raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
+        for split in splits:
+            probes.check(protocol, split)
     except Exception as error:  # a dataset's own mistake, of any type, must not end the others
         yield Refused(name, "", in_one_line(error), fault=True)
         return

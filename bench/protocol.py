@@ -3,10 +3,13 @@
 Plain validated data, light to import. Every field is part of a cell's key.
 """
 
-from typing import Annotated, Literal
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
+
+from bench.errors import unknown_name
 
 # Strictness stands in the fields: on a class it would also refuse tables for the two parts.
 _CLOSED = ConfigDict(extra="forbid")
@@ -23,7 +26,7 @@ class Training:
     learning_rate: Annotated[float, Field(gt=0, strict=True)] = 0.001
     weight_decay: Annotated[float, Field(ge=0, strict=True)] = 0.0
     momentum: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.9  # Adam's first beta, SGD's momentum
-    schedule: Literal["constant", "cosine"] = "constant"
+    schedule: Literal["constant", "cosine", "step"] = "constant"  # step: a tenth after half, a hundredth after 3/4
     epochs: Positive = 100
     batch: Positive = 32
     augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
@@ -31,14 +34,16 @@ class Training:
         0  # epochs without a better validation loss before a stop; 0: never
     )
     validate: Literal["clean", "noisy"] = "clean"  # loss without the method's noise, or the training loss itself
+    # Of the forward and backward passes in training; weights, their updates and all draws are float32.
+    precision: Literal["float32", "bfloat16"] = "float32"
 
 
 @dataclass(frozen=True, config=_CLOSED)
 class Architecture:
     """Which network the methods transform."""
 
-    kind: Literal["mlp", "resnet8"] = "mlp"
-    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units of each hidden layer of an MLP
+    kind: Literal["mlp", "conv", "resnet8"] = "mlp"
+    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units (mlp) or channels (conv) of each hidden layer
     activation: Literal["relu", "tanh"] = "relu"
 
 
@@ -49,8 +54,83 @@ class TestProbe:
     kind: Literal["test"] = "test"
 
 
-Probe = TestProbe  # what is asked of trained networks: `bench.probes`
-PROBES: dict[str, type] = {"test": TestProbe}
+def _corruptions() -> list[str]:
+    from bench.corruptions import CORRUPTIONS
+
+    return list(CORRUPTIONS)
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class ShiftProbe:
+    """Score at the clean test images, under every corruption at every severity, and against foreign images."""
+
+    kind: Literal["shift"] = "shift"
+    corruptions: list[str] = Field(default_factory=_corruptions)
+    severities: list[Annotated[int, Field(ge=1, le=5, strict=True)]] = Field(default_factory=lambda: [1, 2, 3, 4, 5])
+    foreign: list[str] = Field(default_factory=lambda: ["inverted", "permuted", "uniform-noise"])
+    rows: Annotated[int, Field(ge=0, strict=True)] = 0  # so many test images, the first ones; 0: all
+
+    def __post_init__(self) -> None:
+        from bench.corruptions import CORRUPTIONS, FOREIGN
+
+        for key, kind, known in (("corruptions", "corruption", CORRUPTIONS), ("foreign", "foreign set", FOREIGN)):
+            for name in getattr(self, key):
+                if name not in known:
+                    raise ValueError(str(unknown_name(kind, name, known, f"probe.{key}")))
+        for key in ("corruptions", "severities", "foreign"):
+            if len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ValueError(f"probe.{key}: something is named twice")
+        if bool(self.corruptions) != bool(self.severities):
+            raise ValueError("probe: corruptions and severities go together; name both or leave both empty")
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class NoiseProbe:
+    """Draw at one test image under growing Gaussian noise: when does the prediction flip, how do the draws spread?"""
+
+    kind: Literal["softmax-noise"] = "softmax-noise"
+    label: Annotated[int, Field(ge=0, strict=True)] = 0  # the class of the image
+    image: Annotated[int, Field(ge=0, strict=True)] = 0  # which of the test images of that class
+    levels: list[NotNegative] = Field(  # standard deviations, in the units of the data; here the paper's
+        default_factory=lambda: [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1]
+    )
+
+    def __post_init__(self) -> None:
+        if not self.levels or any(low >= high for low, high in pairwise(self.levels)):
+            raise ValueError("probe.levels: name at least one level, the lowest first, none twice")
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class LatencyProbe:
+    """Time passes over the test rows, all methods and numbers of draws in turn; nothing is trained."""
+
+    kind: Literal["latency"] = "latency"
+    draws: list[Positive] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
+    batch: Positive = 500  # rows of one call
+    rows: Annotated[int, Field(ge=0, strict=True)] = 0  # test rows of a pass; 0: all there are
+    repeats: Positive = 10  # timed passes of each series
+    modes: list[Literal["engine", "naive", "compiled"]] = Field(default_factory=lambda: ["engine", "naive"])
+    dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
+    threads: Annotated[int, Field(ge=0, strict=True)] = 0  # 0: one a core
+    warm_up: Positive = 5  # passes of each series at most, before its times count
+
+    together: ClassVar[bool] = True  # all cells are one unit, so that they are measured in turn and nothing runs beside
+
+    def __post_init__(self) -> None:
+        for name, values in (("draws", self.draws), ("modes", self.modes)):
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"probe.{name}: name at least one, and none twice")
+
+    def evaluations(self, rows: int) -> int:
+        """Return how many functions are evaluated at how many of so many rows, about."""
+        return (self.repeats + 3) * sum(self.draws) * len(self.modes) * min(rows, self.rows or rows)
+
+
+# What is asked of networks: `bench.probes`.
+Probe = Annotated[TestProbe | ShiftProbe | NoiseProbe | LatencyProbe, Field(discriminator="kind")]
+PROBES: dict[str, type] = {
+    "test": TestProbe, "shift": ShiftProbe, "softmax-noise": NoiseProbe, "latency": LatencyProbe,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, config=_CLOSED)
@@ -77,3 +157,8 @@ class Protocol:
             raise ValueError(f"grid.{empty[0]}: name at least one value")
         if 0.0 in self.grid.get("learning_rate", []):
             raise ValueError("grid.learning_rate: a rate of 0 trains nothing")
+
+    @property
+    def together(self) -> bool:
+        """Does the probe look at all cells of a suite at once, and train none?"""
+        return bool(getattr(self.probe, "together", False))

@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
 from bench.errors import UserError, unknown_name
-from bench.protocol import Protocol
+from bench.protocol import PROBES, Protocol
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
 
@@ -37,6 +37,7 @@ class DatasetEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     use: str = ""
+    optional: StrictBool = False  # run only when it is asked for by name
 
     @property
     def options(self) -> dict[str, Any]:
@@ -49,6 +50,16 @@ class DatasetEntry(BaseModel):
         return {k: v for k, v in (self.model_extra or {}).items() if k in PROTOCOL_KEYS}
 
 
+class GateEntry(BaseModel):
+    """How 'uqbench gate' judges a suite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    metrics: list[str] = Field(default_factory=list)  # what is gated; by default what the tables show
+    alpha: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01  # the chance that a gate fails without a cause
+    # How large a change must be to matter, by family or metric: 0.02 in the metric's unit, "5%" of the baseline.
+    margins: dict[str, float | str] = Field(default_factory=dict)
+
+
 class Suite(BaseModel):
     """An experiment: datasets x methods x seeds under a protocol."""
 
@@ -58,6 +69,7 @@ class Suite(BaseModel):
     seeds: Annotated[int, Field(gt=0, strict=True)] = 5
     baseline: str | None = None  # the method that relative metrics (the paper's MSLL) are measured against
     metrics: list[str] = Field(default_factory=list)  # what the tables show first; everything is stored
+    gate: GateEntry = Field(default_factory=GateEntry)
     protocol: dict[str, Any] = Field(default_factory=dict)
     datasets: Annotated[dict[str, DatasetEntry], Field(min_length=1)]
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
@@ -79,15 +91,17 @@ class Suite(BaseModel):
         return _protocol(_merged(self.protocol, self.datasets[dataset].changes), f"{self.where}: datasets.{dataset}")
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
-        """Return the suite with only some datasets and methods; an empty choice keeps all."""
-        kept = {}
+        """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
+        kept: dict[str, Any] = {}
         for kind, chosen, entries in (("dataset", datasets, self.datasets), ("method", methods, self.methods)):
             for name in chosen:
                 if name not in entries:
                     raise unknown_name(kind, name, entries, self.where)
             kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
+        asked = {name: self.datasets[name].model_copy(update={"optional": False}) for name in datasets}
+        kept["datasets"] = {n: asked.get(n, e) for n, e in kept["datasets"].items() if n in asked or not e.optional}
         chosen_part = self.model_copy(update=kept)
-        chosen_part._whole = not datasets and not methods
+        chosen_part._whole = not datasets and not methods and len(kept["datasets"]) == len(self.datasets)
         return chosen_part
 
 
@@ -151,14 +165,19 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
     _protocol(suite.protocol, where)
     for name, entry in suite.datasets.items():
         _protocol(_merged(suite.protocol, entry.changes), f"{where}: datasets.{name}")
+    if all(entry.optional for entry in suite.datasets.values()):
+        raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
     if suite.baseline is not None and suite.baseline not in suite.methods:
         raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
-    if suite.metrics:
+    if suite.metrics or suite.gate.metrics or suite.gate.margins:
+        from bench.gate.margins import read_margins
         from bench.metrics import catalogue
 
-        for metric in suite.metrics:
-            if metric.partition("@")[0] not in catalogue():
-                raise unknown_name("metric", metric, catalogue(), f"{where}: metrics")
+        for key, named in (("metrics", suite.metrics), ("gate.metrics", suite.gate.metrics)):
+            for metric in named:
+                if metric.partition("@")[0] not in catalogue():
+                    raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
+        read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
     suite._where = where
     return suite
 
@@ -176,12 +195,18 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
     # A misspelt key comes before the missing one that it was meant to be.
     first = min(error.errors(), key=lambda each: each["type"] not in unknown)
     place = [str(part) for part in first["loc"]]
+    within = _fields_of(place[:-1])
+    if place[0] == "probe":
+        del place[1:2]  # its kind, which no user wrote there
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "union_tag_invalid":
+        return f"{unknown_name('kind', first['ctx']['tag'], PROBES, '.'.join(place))}{more}"
     if first["type"] in unknown:
-        known = _fields_of(place[:-1]) or top
+        known = within or top
         return f"{unknown_name('key', place[-1], known, '.'.join(place[:-1]))}{more}"
-    if first["type"] == "missing":
-        return f"{'.'.join(place)}: this key is required{more}"
+    if first["type"] in ("missing", "union_tag_not_found"):
+        lacking = place if first["type"] == "missing" else [*place, "kind"]
+        return f"{'.'.join(lacking)}: this key is required{more}"
     if first["type"] == "too_short":
         return f"{'.'.join(place)}: name at least one{more}"
     if first["type"] == "value_error":  # two keys that do not go together
@@ -190,10 +215,12 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
 
 
 def _fields_of(place: Sequence[str]) -> set[str]:
-    from bench.protocol import PROBES, Architecture, Training
+    from bench.protocol import Architecture, Training
 
+    if list(place) == ["gate"]:
+        return set(GateEntry.model_fields)
     # The keys of a probe are told with its kind in front.
-    parts: dict[str, Any] = {"training": Training, "network": Architecture, "probe": PROBES["test"], **PROBES}
+    parts: dict[str, Any] = {"training": Training, "network": Architecture, **PROBES}
     return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
 
 

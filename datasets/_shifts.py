@@ -2,14 +2,19 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from bench.api import Array, Split
-from bench.corruptions import CORRUPTIONS, SEVERITIES, add_noise, corrupt, inverted, permuted
+from bench.corruptions import (
+    CORRUPTIONS,
+    FOREIGN,
+    SEVERITIES,
+    corrupted_test_images,
+    foreign_test_images,
+    noisy_test_images,
+)
 from bench.errors import unknown_name
 
-NONE, INVERTED, PERMUTED = "none", "inverted", "permuted"
-SHIFTS = (NONE, *CORRUPTIONS, INVERTED, PERMUTED)
+NONE = "none"
+SHIFTS = (NONE, *CORRUPTIONS, *FOREIGN)
 
 
 def check(shift: str, severity: int, noise: float) -> None:
@@ -25,13 +30,10 @@ def check(shift: str, severity: int, noise: float) -> None:
 def shifted(split: Split, number: int, shift: str, severity: int, noise: float) -> Split:
     """Return the split with other test images; training images and all targets are left as they are."""
     x: Array = split.test_x
-    if shift == INVERTED:
-        x = inverted(x)
-    elif shift == PERMUTED:
-        x = permuted(x, np.random.default_rng([31, number]))
+    if shift in FOREIGN:
+        x = foreign_test_images(x, shift, number)
     elif shift != NONE:
-        # Severities of one kind share their random numbers: they differ in strength alone.
-        x = corrupt(x, shift, severity, np.random.default_rng([37, number]))
+        x = corrupted_test_images(x, shift, severity, number)
     if noise > 0:
-        x = add_noise(x, noise, np.random.default_rng([41, number]))
+        x = noisy_test_images(x, noise, number)
     return replace(split, test_x=x)

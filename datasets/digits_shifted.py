@@ -2,8 +2,8 @@
 
 `shift` names a corruption ('gaussian-noise', 'shot-noise', 'impulse-noise', 'speckle-noise', 'gaussian-blur',
 'motion-blur', 'brightness', 'contrast', 'pixelate', 'occlusion', 'quantised', at `severity` 1 to 5) or a foreign set
-('inverted', 'permuted'); `noise` adds Gaussian noise of that standard deviation. The splits are those of `digits`, so
-the two are pairs: the same training rows, the same test rows, once clean and once not.
+('inverted', 'permuted', 'uniform-noise'); `noise` adds Gaussian noise of that standard deviation. The splits are those
+of `digits`, so the two are pairs: the same training rows, the same test rows, once clean and once not.
 """
 
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ def rankings(results: Results) -> dict[Metric, Ranking]:
             try:
                 found[metric] = rank(
                     frame[frame["metric"] == metric.name], metric, cells=results.cells, intervals=metric in leads,
-                    pair_intervals=False,
+                    pairwise=False,
                 )  # fmt: skip
             except UserError:
                 continue  # fewer than two methods or datasets have it

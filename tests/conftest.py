@@ -19,6 +19,15 @@ if importlib.util.find_spec("torchvision"):
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Files of few tests that take long: begun first, so that no process is left alone with one at the end.
+LONG = ("tests/faults", "tests/test_contributing", "tests/test_tutorial", "tests/test_scaffold", "tests/engines")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; pytest-xdist would put those with the most tests there."""
+    items.sort(key=lambda item: not item.path.relative_to(ROOT).as_posix().startswith(LONG))
+
+
 TINY = """
 title = "Tiny"
 seeds = 2

@@ -1,7 +1,7 @@
 """A store as the producers of all sections fill it: shift, latency, softmax, levels, histories, failures, odd names."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ from bench.cell import Cell, Outcome
 from bench.protocol import Protocol
 from bench.results import StoredResults
 from bench.store import Store, SuiteRecord
+from bench.timings import FACTS, OF_A_SERIES
 
 PAPER = ("deterministic", "mc-dropout", "mcni-fixed", "mcni-learned")
 
@@ -69,8 +70,15 @@ def timed(store: Store) -> StoredResults:
                 values[f"latency_total@T={draws}"] = ms + 1
                 values[f"latency_forward@T={draws},mode=naive"] = factor * draws
                 arrays[f"latency/latency_forward@T={draws}"] = np.full(10, ms)
-            outcomes["digits", method, seed] = Outcome("ok", metrics=values, arrays=arrays)
+            outcomes["digits", method, seed] = Outcome("ok", metrics=values, arrays=arrays, training=_measured(values))
     return saved(store, "latency", outcomes, ["accuracy"], "mc-dropout")
+
+
+def _measured(values: Mapping[str, float]) -> dict[str, Any]:
+    """How times were measured, without which the store takes none."""
+    conditions = {name.partition("@")[2] for name in values if "@" in name}
+    series = {condition: dict.fromkeys(OF_A_SERIES, 1) for condition in conditions}
+    return {"latency": {"facts": dict.fromkeys(FACTS, "x"), "series": series}}
 
 
 def softmax(store: Store) -> StoredResults:

@@ -52,6 +52,7 @@ from bench.metrics.regression import (
     sharpness,
     standardised_log_loss,
 )
+from bench.metrics.robustness import flip_level
 from bench.metrics.scoring import score
 from bench.metrics.selective import (
     RiskCoverage,
@@ -106,6 +107,7 @@ __all__ = [
     "expected_entropy",
     "false_positive_rate",
     "fit_noise_variance",
+    "flip_level",
     "gaussian_intervals",
     "gaussian_nll",
     "gaussian_nll_rows",

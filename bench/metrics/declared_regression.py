@@ -73,6 +73,7 @@ METRICS: tuple[Metric, ...] = (
         formula="1 - sum_i (y_i - m_i)^2 / sum_i (y_i - mean(y))^2, the same in every unit of the target",
         source="Draper and Smith, Applied Regression Analysis, 1998",
         compute=lambda f: regression.r_squared(f.observed, f.mean),
+        signed=True,
     ),
     Metric(
         name="nll_mc",
@@ -85,6 +86,7 @@ METRICS: tuple[Metric, ...] = (
         formula="mean_i -log N(y_i; m_i, s_i^2), s_i^2 the variance over draws alone",
         source=PAPER,
         compute=lambda f: regression.gaussian_nll(f.observed, f.mean, f.spread),
+        signed=True,
     ),
     Metric(
         name="nll",
@@ -97,6 +99,7 @@ METRICS: tuple[Metric, ...] = (
         formula="mean_i -log N(y_i; m_i, v_i + 1/tau), 1/tau fitted on validation data",
         source=GAL,
         compute=lambda f: regression.gaussian_nll(f.observed, f.mean, f.predictive_variance),
+        signed=True,
     ),
     Metric(
         name="msll",
@@ -110,6 +113,7 @@ METRICS: tuple[Metric, ...] = (
         source=PAPER,
         compute=None,
         relative_to="nll_mc",
+        signed=True,
     ),
     Metric(
         name="msll_rw",
@@ -122,6 +126,7 @@ METRICS: tuple[Metric, ...] = (
         formula="mean_i [-log N(y_i; m_i, v_i + 1/tau) + log N(y_i; train mean, train std^2)]",
         source="Rasmussen and Williams, 2006, section 2.5",
         compute=_rasmussen_williams,
+        signed=True,
     ),
     Metric(
         name="crps",

@@ -7,7 +7,14 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
 from bench.errors import UserError, unknown_name
-from bench.metrics import declared_classification, declared_intervals, declared_regression, declared_selective
+from bench.metrics import (
+    declared_classification,
+    declared_cost,
+    declared_intervals,
+    declared_regression,
+    declared_selective,
+    declared_shift,
+)
 from bench.metrics.metric import Metric
 
 GROUP = "bench.metrics"
@@ -16,6 +23,8 @@ BUILT_IN: tuple[Metric, ...] = (
     *declared_intervals.METRICS,
     *declared_classification.METRICS,
     *declared_selective.METRICS,
+    *declared_shift.METRICS,
+    *declared_cost.METRICS,
 )
 
 

@@ -23,7 +23,8 @@ class Metric:
     observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of the metric named there minus the baseline method's value of it. Nor has one
-    that needs a "probe": what `bench.probes` measures is more than a forecast.
+    that needs a "probe": what `bench.probes` measures is more than a forecast. A `signed`
+    metric may be zero or below, so that a share of it means nothing.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Metric:
     source: str
     compute: Callable[[Forecast], float] | None
     relative_to: str | None = None
+    signed: bool = False
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:

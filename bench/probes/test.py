@@ -1,7 +1,5 @@
 """Draw at the test rows and score: the probe of every suite that names no other."""
 
-import math
-
 import numpy as np
 
 from bench.api import Array, Split
@@ -14,8 +12,12 @@ def find(subject: Subject) -> Finding:
     forecast = forecast_of(subject)
     if isinstance(forecast, str):
         return Finding(diverged=forecast)
-    metrics = {name: value for name, value in score(forecast).items() if not math.isnan(value)}
-    return Finding(metrics, _curves(subject.split, forecast))
+    return finding_of(subject.split, forecast)
+
+
+def finding_of(split: Split, forecast: Forecast) -> Finding:
+    """Return the score of a forecast and what its figures are drawn from."""
+    return Finding(score(forecast), _curves(split, forecast))
 
 
 def forecast_of(subject: Subject) -> Forecast | str:

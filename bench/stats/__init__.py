@@ -8,6 +8,7 @@ from bench.stats.across import AcrossComparison
 from bench.stats.aggregate import (
     Estimate,
     Profile,
+    improvement_probabilities,
     improvement_probability,
     interquartile_mean,
     interquartile_mean_interval,
@@ -79,6 +80,7 @@ __all__ = [
     "holm",
     "hull",
     "iman_davenport",
+    "improvement_probabilities",
     "improvement_probability",
     "interquartile_mean",
     "interquartile_mean_interval",

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -110,8 +110,8 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     finite = np.isfinite(numbers)
     whole = finite.all(axis=1)
     infinite = {method: int(np.isinf(numbers[:, i]).sum()) for i, method in enumerate(methods)}
-    statuses = None if cells is None else statuses_of(cells)
-    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], statuses)))
+    states = statuses(cells)
+    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], states)))
     unpaired = int((finite.any(axis=1) & ~whole).sum())
     messages = [one.told() for one in lost]
     if unpaired:
@@ -124,17 +124,19 @@ def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: p
     return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
 
 
-def statuses_of(cells: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Return how many cells of each method ended how; '' are those that were not run."""
-    found: dict[str, Counter[str]] = {}
-    for method, status in zip(cells["method"].tolist(), cells["status"].tolist(), strict=True):
-        found.setdefault(str(method), Counter())[status if isinstance(status, str) else ""] += 1
-    return found
+def statuses(cells: pd.DataFrame | None) -> dict[str, Counter[str]]:
+    """Return how many cells of every method are ok, diverged, failed or not run (a status that is missing)."""
+    counts: dict[str, Counter[str]] = {}
+    if cells is not None:
+        told = cells["status"].fillna("not run")
+        for method, status in zip(cells["method"].tolist(), told.tolist(), strict=True):
+            counts.setdefault(method, Counter())[status] += 1
+    return counts
 
 
-def _lost(method: str, infinite: int, statuses: Mapping[str, Counter[str]] | None) -> Lost:
-    ended: Counter[str] = (statuses or {}).get(method, Counter())
-    return Lost(method, ended["diverged"], ended["failed"], ended[""], infinite)
+def _lost(method: str, infinite: int, states: dict[str, Counter[str]]) -> Lost:
+    own = states.get(method, Counter())
+    return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
 
 
 @lru_cache(maxsize=50_000)

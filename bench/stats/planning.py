@@ -2,7 +2,9 @@
 
 Power is that of the two-sided paired t-test (corrected where splits overlap): the t statistic is noncentral t. Where
 the standard deviation was itself estimated, from `estimated_from` pairs, power is averaged over what it may truly be,
-sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less.
+sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less. nu is below n - 1, because seeds
+scatter with heavier tails than the Gaussian, and s with them: var(s^2) = sigma^4 (2 / (n - 1) + kurtosis / n) is that
+of chi^2 with nu = 2 / (2 / (n - 1) + kurtosis / n).
 
 Both averages are sums over quantiles of chi-squared; scipy's noncentral t is NaN at small levels and few pairs.
 """
@@ -17,6 +19,7 @@ import scipy.stats
 from bench.stats.paired import Array, variance_factor
 
 MOST_PAIRS = 10_000
+EXCESS_KURTOSIS = 1.0  # between Gaussian differences (0) and those of exponential noise (3)
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _SHARES, _WEIGHTS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0
 
@@ -32,7 +35,7 @@ def power(
         return float(difference != 0.0)
     sigmas, weights = _deviations(deviation, estimated_from)
     centre = abs(difference) / (sigmas * np.sqrt(variance_factor(pairs, test_share)))
-    bar = _critical(alpha, pairs) * _relative_deviations(pairs)
+    bar = _critical(alpha, pairs) * _relative_deviations(pairs - 1)
     shown = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
     return float(weights @ shown @ _WEIGHTS)
 
@@ -93,7 +96,8 @@ def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Ar
     """Return what the true standard deviation may be, with weights that sum to one."""
     if estimated_from is None:
         return np.array([deviation]), np.ones(1)
-    return deviation / _relative_deviations(estimated_from), _WEIGHTS
+    freedom = 2.0 / (2.0 / (estimated_from - 1) + EXCESS_KURTOSIS / estimated_from)
+    return deviation / _relative_deviations(freedom), _WEIGHTS
 
 
 @lru_cache(maxsize=1024)
@@ -102,6 +106,6 @@ def _critical(alpha: float, pairs: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _relative_deviations(pairs: int) -> Array:
+def _relative_deviations(freedom: float) -> Array:
     """Return quantiles of s / sigma: the square root of chi-squared over its degrees of freedom."""
-    return np.asarray(np.sqrt(scipy.stats.chi2.ppf(_SHARES, pairs - 1) / (pairs - 1)))
+    return np.asarray(np.sqrt(scipy.stats.chi2.ppf(_SHARES, freedom) / freedom))

@@ -9,10 +9,10 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import ranks
-from bench.stats.aggregate import Estimate, improvement_probability, interquartile_mean_interval
+from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.paired import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
-from bench.stats.pairs import Declared, Direction, losses, repeats, statuses_of
+from bench.stats.pairs import Declared, Direction, losses, repeats, statuses
 from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
@@ -68,15 +68,13 @@ class Ranking:
 def rank(
     frame: pd.DataFrame, measure: Declared, *, methods: Sequence[str] | None = None,
     cells: pd.DataFrame | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
-    intervals: bool = True, pair_intervals: bool = True,
+    pairwise: bool = True, intervals: bool = True,
 ) -> Ranking:  # fmt: skip
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
 
-    The ends of scores without `intervals`, and those of win probabilities without `pair_intervals` or `intervals`, are
-    NaN instead of bootstrapped: the 190 pairs of twenty methods take most of a minute.
-
     A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
-    another reason is left out, and said to be.
+    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest;
+    without `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
     places = _places(frame, measure, names, cells, messages)
@@ -109,12 +107,10 @@ def rank(
     size = (len(places), len(names))
     difference = ranks.critical_difference(*size, settings.alpha)
     generator = np.random.default_rng(settings.seed)
-    resamples = RESAMPLES if intervals else 0
-    for_pairs = resamples if pair_intervals else 0
-    pairs = _pairs(table, names, [place.losses for place in places], settings, generator, for_pairs)
+    pairs = _pairs(table, names, [place.losses for place in places], settings, generator) if pairwise else ()
     return Ranking(
         measure.name, measure.direction, measure.target, settings, tuple(place.dataset for place in places),
-        _ranked(table, names, places, difference, settings, generator, resamples),
+        _ranked(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
         (float(tied), float(tied_p)), (float(plain), float(plain_p)),
         _floats(ranks.iman_davenport(tied, *size)), _floats(ranks.iman_davenport(plain, *size)),
         difference, f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods", pairs, tuple(messages),
@@ -152,8 +148,8 @@ def _places(
     places = []
     for dataset in sorted(set(frame.loc[frame["metric"] == measure.name, "dataset"])):
         own = None if cells is None else cells[cells["dataset"] == dataset]
-        statuses = {} if own is None else statuses_of(own)
-        gone = [name for name in names if statuses.get(name, {}).keys() == {"diverged"}]
+        states = statuses(own)
+        gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
         present = [name for name in names if name not in gone]
         (one,) = repeats(frame[frame["dataset"] == dataset], measure, present, own)
         messages += [f"{dataset}: {message}" for message in one.messages]
@@ -198,20 +194,18 @@ def _ranked(
 
 
 def _pairs(
-    table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator,
-    resamples: int,
-) -> tuple[RankedPair, ...]:  # fmt: skip
+    table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator
+) -> tuple[RankedPair, ...]:
     average, nemenyi = ranks.average_ranks(table), ranks.nemenyi(table)
     order = [int(i) for i in np.argsort(average, kind="stable")]
     couples = list(combinations(order, 2))
     p = wilcoxon_test(np.stack([table[:, i] - table[:, j] for i, j in couples]))
     p_adjusted = adjusted(p, settings.correction)
+    improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
     return tuple(
         RankedPair(
             names[i], names[j], float(average[j] - average[i]), float(nemenyi[i, j]), float(p[n]), float(p_adjusted[n]),
-            improvement_probability(
-                [v[i] for v in runs], [v[j] for v in runs], generator, level=settings.level, resamples=resamples
-            ),
+            improvements[n],
             _verdict(table[:, i] - table[:, j], float(p_adjusted[n]), settings.alpha),
         )
         for n, (i, j) in enumerate(couples)

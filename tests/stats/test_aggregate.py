@@ -3,6 +3,7 @@ import pytest
 import scipy.stats
 
 from bench.stats import (
+    improvement_probabilities,
     improvement_probability,
     interquartile_mean,
     interquartile_mean_interval,
@@ -45,6 +46,25 @@ def test_the_probability_of_improvement_is_the_mean_over_datasets() -> None:
 def test_methods_without_overlap_win_always() -> None:
     found = improvement_probability([[1.0, 2.0]], [[3.0, 4.0]], np.random.default_rng(0))
     assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
+    tables = [np.random.default_rng(dataset).normal(size=(4, runs)) for dataset, runs in enumerate((6, 5, 9))]
+    pairs = [(0, 1), (2, 1), (3, 0)]
+    together = improvement_probabilities(tables, pairs, np.random.default_rng(7))
+    for (i, j), found in zip(pairs, together, strict=True):
+        alone = improvement_probability([t[i] for t in tables], [t[j] for t in tables], np.random.default_rng(7))
+        assert (found.value, found.low, found.high) == pytest.approx((alone.value, alone.low, alone.high))
+
+
+def test_the_interval_of_improvement_is_that_of_resampled_pairs() -> None:
+    """By hand: pairs of runs drawn with replacement, and the share of wins among all runs drawn."""
+    a, b = np.random.default_rng(3).normal(size=(2, 8))
+    generator = np.random.default_rng(4)
+    drawn = generator.integers(0, 8, size=(20_000, 8))
+    shares = (a[drawn][:, :, None] < b[drawn][:, None, :]).mean(axis=(1, 2))
+    found = improvement_probability([a], [b], generator, resamples=20_000)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])), abs=0.02)
 
 
 def test_a_performance_profile_is_a_distribution_function() -> None:

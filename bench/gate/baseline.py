@@ -1,0 +1,143 @@
+"""Baselines: what a suite measured, in a file that people read, review and keep under version control.
+
+JSON with sorted keys and one line a metric, so that a change of one number is a change of one line. Numbers are written
+with all their digits: a baseline can be met to the last bit.
+"""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.errors import UserError
+from bench.gate.measured import Measured, Place
+from bench.schema import content_hash
+from bench.stats.paired import Array
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a baseline is what it is."""
+
+    date: str
+    code: str
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """What a suite is held to."""
+
+    suite: str
+    asked: Mapping[str, Any]
+    measured: Measured
+    reasons: tuple[Reason, ...]
+
+    @property
+    def suite_hash(self) -> str:
+        """A short name for what was asked."""
+        return content_hash(json.dumps(self.asked, sort_keys=True))
+
+    @property
+    def code(self) -> str:
+        """The code that made it."""
+        return ", ".join(self.measured.codes) or "unknown"
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    """Write a baseline, whole or not at all."""
+    about = {
+        "asked": baseline.asked,
+        "code": baseline.code,
+        "environment": dict(baseline.measured.environment),
+        "format": FORMAT,
+        "lost": _nested(baseline.measured.lost),
+        "reasons": [vars(reason) for reason in baseline.reasons],
+        "seeds": list(baseline.measured.seeds),
+        "suite": baseline.suite,
+        "suite_hash": baseline.suite_hash,
+        "values": _nested(
+            {place: {m: _plain(row) for m, row in rows.items()} for place, rows in baseline.measured.values.items()}
+        ),
+    }
+    text = _dumped(about) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read a baseline; say what is wrong with a file that is none."""
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; make it with 'uqbench baseline SUITE --out {path}'") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not a baseline: not valid JSON: {error}") from None
+    if not isinstance(raw, dict) or "format" not in raw:
+        raise UserError(f"{path}: not a baseline; make one with 'uqbench baseline SUITE --out {path}'")
+    if raw["format"] != FORMAT:
+        raise UserError(f"{path}: format {raw['format']} of baselines is not known, only {FORMAT}")
+    try:
+        return _read(raw)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise UserError(f"{path}: a damaged baseline ({problem}); restore it from version control") from None
+
+
+def _read(raw: Mapping[str, Any]) -> Baseline:
+    seeds = tuple(int(seed) for seed in raw["seeds"])
+    values: dict[Place, dict[str, Array]] = {}
+    for dataset, methods in raw["values"].items():
+        for method, metrics in methods.items():
+            for metric, row in metrics.items():
+                if len(row) != len(seeds):
+                    raise ValueError(f"{dataset} {method} {metric} has {len(row)} values for {len(seeds)} seeds")
+                numbers = [math.nan if value is None else float(value) for value in row]
+                values.setdefault((dataset, method), {})[metric] = np.array(numbers)
+    lost = {
+        (dataset, method): {status: tuple(which) for status, which in statuses.items()}
+        for dataset, methods in raw["lost"].items()
+        for method, statuses in methods.items()
+    }
+    made = Measured(seeds, values, lost, raw["environment"], {raw["code"]: 0} if raw["code"] else {})
+    return Baseline(raw["suite"], raw["asked"], made, tuple(Reason(**each) for each in raw["reasons"]))
+
+
+def _nested(places: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
+    nested: dict[str, dict[str, Any]] = {}
+    for (dataset, method), content in places.items():
+        nested.setdefault(dataset, {})[method] = content
+    return nested
+
+
+def _plain(row: Array) -> list[float | str | None]:
+    """JSON has neither NaN nor infinity: null, and a word."""
+    return [None if math.isnan(v) else v if math.isfinite(v) else str(v) for v in row.tolist()]
+
+
+def _dumped(value: Any, indent: str = "") -> str:
+    """Return JSON with sorted keys, objects over several lines, lists of plain values on one."""
+    deeper = indent + "  "
+    if isinstance(value, Mapping) and value:
+        rows = [f"{deeper}{json.dumps(str(k))}: {_dumped(value[k], deeper)}" for k in sorted(value)]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        return "[\n" + ",\n".join(f"{deeper}{_dumped(each, deeper)}" for each in value) + f"\n{indent}]"
+    return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

@@ -1,0 +1,8 @@
+"""The leaderboard: stored results as a static site that is read like a table and holds up like a paper.
+
+`collect` reads a store, `document` is the machine-readable form (schema.json, docs/leaderboard.md), `site` the pages.
+"""
+
+from bench.leaderboard.collect import Leaderboard, collect
+
+__all__ = ["Leaderboard", "collect"]

@@ -1,0 +1,181 @@
+"""A board: the methods on one dataset by one metric, with intervals, and which of them differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bench.leaderboard.listing import Row, protocol_notes
+from bench.stats import Declared, Settings, adjusted, bca_interval, hull, losses, permutation_test, t_interval, t_test
+from bench.stats.comparison import FEWEST_PAIRS
+
+NAN = float("nan")
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method on a board."""
+
+    method: str
+    place: int | None  # 1 + the number of methods that are significantly better; None without a number
+    groups: str  # letters: methods with a letter in common do not differ
+    value: float  # the mean over repeats; on an overall board the average rank
+    low: float  # 95 % interval; NaN where there is none
+    high: float
+    repeats: int  # finite values behind it; on an overall board datasets
+    planned: int
+    lost: str = ""  # what is not among them, in words
+    behind: tuple[float, float, float] | None = None  # mean difference to the best on common repeats, and its interval
+    score: float = NAN  # on an overall board: interquartile mean of standardised losses; low and high are its interval
+
+
+@dataclass(frozen=True)
+class Board:
+    """Methods ranked by one metric, the best first."""
+
+    suite: str
+    task: str
+    dataset: str | None  # None: over all datasets of the task
+    metric: str
+    device: str | None  # None: results of all devices together
+    entries: tuple[Entry, ...]
+    test: str  # which test decides who differs, in words
+    notes: tuple[str, ...] = field(default=())
+    datasets: tuple[str, ...] = ()  # of an overall board
+
+
+def dataset_board(
+    rows: Sequence[Row], values: pd.DataFrame, measure: Declared, *, task: str, device: str | None, settings: Settings
+) -> Board:
+    """Rank the methods of `rows`, all on one dataset, by the metric; `values` has columns method, split, seed, value.
+
+    Every pair of methods is compared on the repeats that both have, by the paired t-test that docs/statistics.md
+    describes (corrected where repeats are different splits), with Holm's correction over the pairs of the board.
+    """
+    methods = [row.method for row in rows]
+    table = values.pivot(index=["split", "seed"], columns="method", values="value").reindex(columns=methods)
+    numbers = table.to_numpy(dtype=np.float64).T
+    overlap = len({print_ for row in rows for print_ in row.data}) > 1
+    share = settings.test_share if overlap else 0.0
+    finite = np.isfinite(numbers)
+    loss = losses(numbers, measure)
+    better, tested = _better(loss, finite, share, settings)
+    means, badness = _means(numbers, finite), _means(loss, finite)
+    order = sorted(range(len(rows)), key=lambda i: (np.isnan(badness[i]), badness[i], methods[i]))
+    # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
+    gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
+    gaps[order[0]] = np.nan
+    ends, behind = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
+    behind = np.column_stack([_means(gaps, np.isfinite(gaps)), behind])
+    letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
+    entries = tuple(
+        Entry(
+            methods[i], 1 + int(better[:, i].sum()) if finite[i].any() else None, letters[i], float(means[i]),
+            float(ends[i, 0]), float(ends[i, 1]), int(finite[i].sum()), rows[i].planned,
+            _lost(rows[i], int(np.isinf(numbers[i]).sum())),
+            None if np.isnan(behind[i, 0]) else (float(behind[i, 0]), float(behind[i, 1]), float(behind[i, 2])),
+        )
+        for i in order
+    )  # fmt: skip
+    kind = "corrected resampled t-test" if overlap else "paired t-test"
+    words = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
+    notes = protocol_notes(rows)
+    pairs = len(rows) * (len(rows) - 1) // 2
+    if tested < pairs:
+        notes.append(f"{pairs - tested} of {pairs} pairs have fewer than {FEWEST_PAIRS} repeats in common: not tested")
+    return Board(rows[0].suite, task, rows[0].dataset, measure.name, device, entries, words, tuple(notes))
+
+
+def tie_groups(different: Mask, present: Mask) -> list[tuple[int, ...]]:
+    """Return the largest sets of methods of which no two differ, so that two methods differ where no set has both.
+
+    Insert and absorb (Piepho 2004, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons").
+    """
+    groups = [frozenset(int(i) for i in np.flatnonzero(present))]
+    for i, j in combinations(range(len(different)), 2):
+        if not different[i, j]:
+            continue
+        cut = [g for group in groups for g in ((group - {i}, group - {j}) if {i, j} <= group else (group,))]
+        groups = [g for n, g in enumerate(cut) if not any(g < h or (g == h and m < n) for m, h in enumerate(cut))]
+    return [tuple(sorted(group)) for group in groups if group]
+
+
+def lettered(groups: Sequence[Sequence[int]], order: Sequence[int]) -> dict[int, str]:
+    """Return the letters of every method: 'a' is the group that starts first in the order."""
+    place = {method: n for n, method in enumerate(order)}
+    ordered = sorted(groups, key=lambda group: sorted(place[i] for i in group))
+    return {i: "".join(_letter(n) for n, group in enumerate(ordered) if i in group) for i in order}
+
+
+def _letter(number: int) -> str:
+    """Return a, b, ..., z, A, ..., Z, and signs beyond."""
+    return chr(ord("a") + number) if number < 26 else chr(ord("A") + number - 26) if number < 52 else chr(200 + number)
+
+
+def _means(values: Array, counted: Mask) -> Array:
+    """Return the mean of every row over what is counted; NaN where nothing is."""
+    sums = np.where(counted, values, 0.0).sum(axis=1)
+    return np.where(counted.any(axis=1), sums / np.maximum(counted.sum(axis=1), 1), np.nan)
+
+
+def _better(loss: Array, finite: Mask, share: float, settings: Settings) -> tuple[Mask, int]:
+    """Return who is significantly better than whom `[methods, methods]`, and how many pairs were tested."""
+    couples = list(combinations(range(len(loss)), 2))
+    p = np.full(len(couples), np.nan)
+    gap = np.zeros(len(couples))
+    common: dict[bytes, list[int]] = {}
+    for n, (i, j) in enumerate(couples):
+        common.setdefault((finite[i] & finite[j]).tobytes(), []).append(n)
+    for mask, which in common.items():
+        kept = np.frombuffer(mask, dtype=np.bool_)
+        if kept.sum() < FEWEST_PAIRS:
+            continue
+        first, second = ([couples[n][side] for n in which] for side in (0, 1))
+        d = loss[first][:, kept] - loss[second][:, kept]
+        gap[which] = d.mean(axis=-1)
+        p[which] = _p(d, share, settings)
+    corrected = adjusted(p, settings.correction)
+    better = np.zeros((len(loss), len(loss)), dtype=np.bool_)
+    for n, (i, j) in enumerate(couples):
+        if corrected[n] < settings.alpha:
+            better[(i, j) if gap[n] < 0 else (j, i)] = True
+    return better, int(np.isfinite(p).sum())
+
+
+def _p(d: Array, share: float, settings: Settings) -> Array:
+    p = t_test(d, share)
+    constant = np.isnan(p)  # the same difference in every pair: no variance, so the permutation test decides
+    if constant.any():
+        p[constant] = permutation_test(d[constant], np.random.default_rng(settings.seed), settings.resamples)
+    return p
+
+
+def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
+    """Return intervals of the means `[rows, 2]`: the hull of t and BCa, t alone below five repeats."""
+    ends = np.full((len(numbers), 2), np.nan)
+    finite = np.isfinite(numbers)
+    counts = finite.sum(axis=1)
+    for count in set(counts.tolist()) - {0, 1}:
+        which = np.flatnonzero(counts == count)
+        x = np.array([numbers[i][finite[i]] for i in which])
+        student = t_interval(x, settings.level, share)
+        if count >= FEWEST_PAIRS:
+            generator = np.random.default_rng(settings.seed)
+            bootstrap = bca_interval(
+                x, generator, level=settings.level, resamples=settings.resamples, test_share=share
+            )  # fmt: skip
+            student = hull(bootstrap, student)
+        ends[which] = student
+    return ends
+
+
+def _lost(row: Row, infinite: int) -> str:
+    counts: Mapping[str, int] = {
+        **{state: row.states.get(state, 0) for state in ("diverged", "failed", "not run")}, "not finite": infinite
+    }  # fmt: skip
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count)

@@ -1,0 +1,118 @@
+"""`leaderboard.json`: everything the pages show, for other programs. schema.json describes it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from bench import __version__
+from bench.leaderboard.boards import Board, Entry
+from bench.leaderboard.collect import Leaderboard
+from bench.leaderboard.listing import Row
+from bench.leaderboard.rerun import Rerun
+from bench.metrics import condition
+from bench.stats.comparison import FEWEST_PAIRS
+
+FORMAT = 1  # raised when a reader of the file would have to change
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the document."""
+    content: dict[str, Any] = json.loads((files("bench.leaderboard") / "schema.json").read_text("utf-8"))
+    return content
+
+
+def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[str, Any]:
+    """Return the document; what JSON has not (NaN, infinity) is null."""
+    settings = board.settings
+    environments = {_name(e): dict(e) for row in board.rows for e in _environments(row)}
+    content = {
+        "format": FORMAT,
+        "uqbench": __version__,
+        "updated": moment(board.updated),
+        "settings": {
+            "alpha": settings.alpha, "level": settings.level, "correction": settings.correction,
+            "test_share": settings.test_share, "fewest_pairs": FEWEST_PAIRS,
+        },
+        "suites": [asdict(suite) for suite in board.suites],
+        "metrics": {name: _metric(name, metric) for name, metric in board.metrics.items()},
+        "rows": [_row(row, reruns[row.suite, row.method]) for row in board.rows],
+        "boards": [_board(one) for one in board.boards],
+        "history": [
+            {**asdict(line), "points": [{**asdict(p), "finished": moment(p.finished)} for p in line.points]}
+            for line in board.history
+        ],
+        "environments": dict(sorted(environments.items())),
+        "unlisted": [asdict(one) for one in board.unlisted],
+    }  # fmt: skip
+    plain: dict[str, Any] = _plain(content)
+    return plain
+
+
+def moment(seconds: float) -> str | None:
+    """Return a time in UTC, as ISO 8601; None where it is not known."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _metric(name: str, metric: Any) -> dict[str, Any]:
+    told = ("task", "family", "direction", "target", "unit", "formula", "source")
+    return {"name": name.partition("@")[0], "condition": condition(name), **{key: getattr(metric, key) for key in told}}
+
+
+def _environments(row: Row) -> Iterable[Any]:
+    return (source.environment for source in row.sources.values())
+
+
+def _name(environment: Any) -> str:
+    return hashlib.blake2b(json.dumps(environment, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _row(row: Row, again: Rerun) -> dict[str, Any]:
+    plugin = {kind: dict(zip(("name", "origin", "version", "options"), row.spec[kind], strict=True)) for kind in KINDS}
+    return {
+        "suite": row.suite, "dataset": row.dataset, "method": row.method, "plugins": plugin,
+        "protocol": row.spec["protocol"], "space": row.spec["space"], "harness": row.spec["harness"],
+        "planned": row.planned, "states": dict(row.states), "seeds": list(row.seeds), "data": list(row.data),
+        "code": list(row.codes), "devices": list(row.devices),
+        "environments": sorted({_name(environment) for environment in _environments(row)}),
+        "finished": [moment(row.started), moment(row.finished)], "cpu_seconds": row.cpu_seconds,
+        "rerun": list(again.lines),
+    }  # fmt: skip
+
+
+KINDS = ("dataset", "method")
+
+
+def _board(board: Board) -> dict[str, Any]:
+    return {
+        "suite": board.suite, "task": board.task, "dataset": board.dataset, "metric": board.metric,
+        "device": board.device, "datasets": list(board.datasets), "test": board.test, "notes": list(board.notes),
+        "entries": [_entry(entry, board.dataset is None) for entry in board.entries],
+    }  # fmt: skip
+
+
+def _entry(entry: Entry, overall: bool) -> dict[str, Any]:
+    place = {"method": entry.method, "place": entry.place, "groups": entry.groups}
+    if overall:
+        score = {"value": entry.score, "low": entry.low, "high": entry.high}
+        return {**place, "average_rank": entry.value, "score": score}
+    behind = dict(zip(("value", "low", "high"), entry.behind, strict=True)) if entry.behind else None
+    return {
+        **place, "mean": entry.value, "low": entry.low, "high": entry.high, "behind": behind,
+        "repeats": entry.repeats, "planned": entry.planned, "lost": entry.lost,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,111 @@
+"""What stands on the page of a method and on the page of a dataset."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.leaderboard.collect import Leaderboard
+from bench.leaderboard.document import moment
+from bench.leaderboard.drawing import Spot, line
+from bench.leaderboard.listing import Row
+from bench.leaderboard.numbers import digits, shown
+from bench.leaderboard.plugins import About, about_dataset, about_method
+from bench.leaderboard.rerun import Rerun, suite_text
+from bench.leaderboard.view import ShownBoard, metric_name
+from bench.registry import Registry
+
+
+def method_page(
+    method: str, found: Leaderboard, boards: Sequence[ShownBoard], reruns: Mapping[tuple[str, str], Rerun],
+    registry: Registry,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the page of a method: its words, its options in every suite, its results, how to run it again."""
+    rows = [row for row in found.rows if row.method == method]
+    about = _each((row.spec["method"] for row in rows), registry, about_method)
+    results = [one for one in _lines(method, boards) if not one["board"].overall]
+    suites = {}
+    for suite in sorted({row.suite for row in rows}):
+        own = [row for row in rows if row.suite == suite]
+        suites[suite] = {
+            "rerun": reruns[suite, method], "text": suite_text(own, max(row.planned for row in own)),
+            "options": own[0].spec["method"][3], "space": own[0].spec["space"], "rows": own,
+        }  # fmt: skip
+    return {
+        "title": method, "about": about, "suites": suites, "results": results, "rows": rows,
+        "overall": [one for one in _lines(method, boards) if one["board"].overall],
+        "metrics": list(dict.fromkeys(result["board"].name for result in results)),
+        "history": [_history(one) for one in found.history if one.method == method],
+        "environments": _environments(rows), "updated": found.updated,
+    }  # fmt: skip
+
+
+def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
+    """Return the lines of a method, with their boards."""
+    return [
+        {"board": board, "line": one, "of": len(board.lines)}
+        for board in boards
+        for one in board.lines
+        if one.method == method
+    ]
+
+
+def dataset_page(
+    dataset: str, found: Leaderboard, boards: Sequence[ShownBoard], registry: Registry
+) -> dict[str, Any]:  # fmt: skip
+    """Return the page of a dataset: its card, its flaws, the ranking on it by every metric."""
+    rows = [row for row in found.rows if row.dataset == dataset]
+    about = _each((row.spec["dataset"] for row in rows), registry, about_dataset)
+    notes = dict.fromkeys([note for one in about for note in one.notes])
+    notes |= dict.fromkeys(found.remarks.get(dataset, ()))
+    own = [board for board in boards if board.board.dataset == dataset]
+    return {
+        "title": dataset, "about": about, "task": found.tasks.get(dataset, ""), "notes": list(notes), "boards": own,
+        "rows": rows, "hashes": sorted({print_ for row in rows for print_ in row.data}), "updated": found.updated,
+        "given": rows[0].spec["dataset"][3], "suites": sorted({row.suite for row in rows}),
+        "devices": len({board.board.device for board in own}),
+    }  # fmt: skip
+
+
+def _each(specs: Any, registry: Registry, tell: Any) -> list[About]:
+    """Return what is said of every version of a plug-in that was used, each once."""
+    seen: dict[str, About] = {}
+    for spec in specs:
+        name = f"{spec[0]} {spec[1]} {spec[2]}"
+        if name not in seen:
+            seen[name] = tell(spec, registry)
+    return list(seen.values())
+
+
+def _history(one: Any) -> dict[str, Any]:
+    places = digits([p.high - p.low for p in one.points], [p.mean for p in one.points])
+    return {
+        "suite": one.suite, "dataset": one.dataset, "metric": metric_name(one.metric),
+        "picture": line([Spot(p.mean, p.low, p.high) for p in one.points]),
+        "points": [
+            {
+                "code": p.code, "version": p.version, "finished": (moment(p.finished) or "")[:10],
+                "repeats": p.repeats, "mean": shown(p.mean, places),
+                "interval": f"{shown(p.low, places)} to {shown(p.high, places)}" if p.repeats > 1 else "",
+            }
+            for p in one.points
+        ],
+    }  # fmt: skip
+
+
+def _environments(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the distinct surroundings of the results, with how many were made in each."""
+    counts: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for source in row.sources.values():
+            facts = source.environment
+            packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
+            machine = f"{facts['cpu']}, {facts['cores']} cores, {facts['threads']} threads, {facts['system']}"
+            name = f"{source.code} {source.device} {machine} {packages} {facts['python']}"
+            told = counts.setdefault(
+                name,
+                {
+                    "code": source.code, "device": source.device, "machine": machine, "python": facts["python"],
+                    "packages": packages, "results": 0,
+                },
+            )  # fmt: skip
+            told["results"] += 1
+    return list(counts.values())

@@ -1,0 +1,84 @@
+"""What a result must say of how it was made before a leaderboard lists it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+MACHINE = ("system", "cpu", "cores", "threads", "device", "device_name")
+SOFTWARE = ("torch", "numpy")  # what computes the numbers
+SPECIFIED = ("dataset", "method", "protocol", "space", "harness")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where one result comes from, as far as it is known, and what is not known."""
+
+    spec: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    missing: tuple[str, ...]  # empty: all of it is known
+
+    @property
+    def code(self) -> str:
+        """The version of the code: a commit, or the package's number where it was installed without a checkout."""
+        commit = str(self.environment.get("code") or "")
+        return commit or f"uqbench {_packages(self.environment).get('uqbench', '')}".strip()
+
+    @property
+    def device(self) -> str:
+        """What computed: the name of the device, with its kind where it is not the processor."""
+        kind, name = str(self.environment.get("device", "")), str(self.environment.get("device_name", ""))
+        return name if kind == "cpu" else f"{name} ({kind})"
+
+
+def provenance(cell: Mapping[str, Any]) -> Provenance:
+    """Return where a stored cell comes from (a row of `Store.cells`)."""
+    spec, environment = _object(cell.get("spec")), _environment(cell.get("environment"))
+    return Provenance(spec, environment, (*_unknown_surroundings(cell.get("environment")), *_unspecified(spec)))
+
+
+def _unspecified(spec: Mapping[str, Any]) -> list[str]:
+    missing = []
+    if not isinstance(spec.get("seed"), int):
+        missing.append("the seed")
+    if not (isinstance(spec.get("data"), str) and spec["data"]):
+        missing.append("the hash of the data")
+    if any(part not in spec for part in SPECIFIED):
+        missing.append("what was run (plug-ins, options, protocol)")
+    return missing
+
+
+@lru_cache(maxsize=1000)  # thousands of cells share a few environments
+def _unknown_surroundings(content: str | None) -> tuple[str, ...]:
+    facts = _environment(content)
+    packages, code = _packages(facts), str(facts.get("code") or "")
+    missing = []
+    if code.endswith("-dirty"):
+        missing.append("the code: it was changed since its last commit")
+    elif not code and not packages.get("uqbench"):
+        missing.append("the version of the code")
+    if not facts.get("python") or any(not packages.get(name) for name in SOFTWARE):
+        missing.append("the versions of the packages")
+    if any(facts.get(name) in (None, "") for name in MACHINE):
+        missing.append("the machine")
+    return tuple(missing)
+
+
+@lru_cache(maxsize=1000)
+def _environment(content: str | None) -> Mapping[str, Any]:
+    return _object(content)
+
+
+def _packages(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    packages = facts.get("packages")
+    return packages if isinstance(packages, dict) else {}
+
+
+def _object(content: Any) -> dict[str, Any]:
+    """Return a JSON object, or an empty one where there is something else: a foreign store may hold anything."""
+    try:
+        found = json.loads(content) if isinstance(content, str) else {}
+    except json.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,155 @@
+"""How to run a method of a leaderboard again: the exact command, and a suite file where no built-in suite says it."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.api import options
+from bench.errors import UserError
+from bench.leaderboard.listing import Row
+from bench.leaderboard.names import file_name
+from bench.registry import PluginError, Registry
+from bench.suite import load_suite, suite_names
+
+NEW_STORE = "again.db"  # in the store that has them nothing would run
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What to type."""
+
+    lines: tuple[str, ...]
+    file: str = ""  # of a suite, to be written beside the pages; '' where a built-in suite will do
+    content: str = ""
+    remark: str = ""
+
+
+def rerun(rows: Sequence[Row], registry: Registry) -> Rerun:
+    """Return how to repeat the results of one method in one suite, on all its datasets."""
+    first = rows[0]
+    seeds = max(row.planned for row in rows)
+    built_in = _built_in(rows, seeds, registry)
+    lines = list(_code(sorted({code for row in rows for code in row.codes})))
+    plugins = _plugin_files(rows)
+    command = ["uqbench", "run"]
+    file = content = ""
+    if built_in:
+        command += [first.suite, "--method", first.method, *built_in]
+    else:
+        file = f"rerun/{file_name(f'{first.suite} {first.method}')}.toml"
+        content = suite_text(rows, seeds)
+        command.append(file)
+    for name in plugins:
+        command += ["--plugin", f"{name.replace('-', '_')}.py"]
+    lines.append(shlex.join([*command, "--store", NEW_STORE]))
+    return Rerun(tuple(lines), file, content, _remark(plugins, file))
+
+
+def _remark(plugins: Mapping[str, str], file: str) -> str:
+    remarks = ["The suite file lies beside the leaderboard's index.html:"] if file else []
+    told = [
+        f"The plug-in {name} was a file with the BLAKE2b hash {digest}; it is not part of uqbench."
+        for name, digest in plugins.items()
+    ]
+    return " ".join([*told, *remarks])
+
+
+def _code(codes: Sequence[str]) -> list[str]:
+    """Return how to get the code: the checkout, or the package of that number."""
+    lines = []
+    for code in codes:
+        if code.startswith("uqbench "):
+            lines.append(shlex.join(["pip", "install", code.replace(" ", "==")]))
+        else:
+            lines.append(shlex.join(["git", "checkout", code]))
+    # Results of several versions cannot all be repeated by one; each is named.
+    return lines if len(lines) <= 1 else [f"{line}  # one of {len(lines)} versions" for line in lines]
+
+
+def _plugin_files(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the plug-ins that were files on the command line, with the hash of their content."""
+    found = {}
+    for row in rows:
+        for kind in ("dataset", "method"):
+            name, origin = row.spec[kind][:2]
+            if re.fullmatch(r"[0-9a-f]{16}", str(origin)):
+                found[str(name)] = str(origin)
+    return found
+
+
+def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
+    """Return the options with which a built-in suite makes exactly these cells; [] where it would make others."""
+    name, method = rows[0].suite, rows[0].method
+    if name not in suite_names():
+        return []
+    try:
+        suite = load_suite(name, [f"seeds={seeds}"], [method] if method in registry.plugins("method") else [])
+        plan = suite.only([row.dataset for row in rows], [method])
+        for row in rows:
+            entry, of_method = plan.datasets[row.dataset], plan.methods[method]
+            dataset = registry.make("dataset", entry.use or row.dataset, entry.options)
+            made = registry.make("method", of_method.use or method, of_method.options)
+            protocol = plan.protocol_for(row.dataset)
+            space = {k: list(v) for k, v in made.search_space.items() if k not in of_method.options}
+            planned = {
+                "dataset": [*registry.identity("dataset", entry.use or row.dataset), dataset.version, options(dataset)],
+                "method": [*registry.identity("method", of_method.use or method), made.version, options(made)],
+                "protocol": asdict(protocol), "space": {} if protocol.search == "none" else space,
+            }  # fmt: skip
+            if json.loads(json.dumps(planned)) != {part: row.spec[part] for part in planned}:
+                return []
+    except (UserError, PluginError, TypeError):
+        return []
+    told = [] if len(rows) == len(suite.datasets) else [x for row in rows for x in ("--dataset", row.dataset)]
+    return [*told, "--seeds", str(seeds)]
+
+
+def suite_text(rows: Sequence[Row], seeds: int) -> str:
+    """Return a suite file that makes exactly the cells of these rows, which are one method's."""
+    method = rows[0]
+    plugin, _, _, given = method.spec["method"]
+    # What a search chose is not given a value: the search is part of the cell.
+    chosen = {name: value for name, value in given.items() if name not in method.spec["space"]}
+    protocols = [dict(row.spec["protocol"]) for row in rows]
+    alike = all(protocol == protocols[0] for protocol in protocols)
+    content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds}
+    content |= protocols[0] if alike else {}
+    content["datasets"] = {}
+    for row, protocol in zip(rows, protocols, strict=True):
+        used, _, _, its = row.spec["dataset"]
+        content["datasets"][row.dataset] = {"use": used, **its, **({} if alike else protocol)}
+    content["methods"] = {method.method: {"use": plugin, **chosen}}
+    return toml(content)
+
+
+def toml(content: Mapping[str, Any]) -> str:
+    """Return plain data as TOML: tables below their values. None, which TOML has not, is left out."""
+    return "\n".join(_table(content, ())).strip() + "\n"
+
+
+def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    values = {key: value for key, value in table.items() if not isinstance(value, Mapping) and value is not None}
+    lines = ["", f"[{'.'.join(_key(part) for part in path)}]"] if path and (values or not table) else []
+    lines += [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _table(value, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(_value(each) for each in value)}]"
+    # A JSON string is a TOML string, but for DEL, which TOML wants escaped.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

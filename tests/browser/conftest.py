@@ -1,0 +1,162 @@
+"""Pages in a real browser: a Chromium of the system, driven by playwright, which brings none of its own.
+
+`CHROMIUM` names the program where it is not `chromium` on the path. Screenshots of every page are written into a
+temporary folder, or into the one that `UQBENCH_SCREENSHOTS` names, to be looked at.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'uqbench[test]'")
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bench.cell import Outcome
+from bench.leaderboard import collect
+from bench.leaderboard.site import write_site
+from bench.registry import Registry
+from bench.render import write_report
+from bench.store import Store, SuiteRecord
+from tests.leaderboard.made import ENVIRONMENT, HOSTILE, cell_of, fill, show_case, spec_of
+
+AXE = Path(__file__).with_name("axe.min.js")
+PHONE = 390
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str | None:
+    """The program, where there is one."""
+    named = os.environ.get("CHROMIUM")
+    return shutil.which(named) if named else next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium on the path: install it (Debian: apt-get install chromium) or name it in CHROMIUM")
+    with sync_playwright() as playwright:
+        # As root, as in a container, Chromium runs without its sandbox only.
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Seen:
+    """A page, with everything it asked for and complained about."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def violations(self) -> list[str]:
+        """What axe finds that is serious or critical, in one line each."""
+        # The page's policy lets no other script in; axe comes by the debugger's door, which policies do not guard.
+        self.page.evaluate(AXE.read_text("utf-8"))
+        found: dict[str, Any] = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{one['id']} ({one['impact']}): {one['nodes'][0]['html'][:200]}"
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+
+
+Open = Callable[..., Seen]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Open a file as a reader does, with a width, a colour scheme, with or without scripts."""
+    contexts = []
+
+    def opened(path: Path, *, width: int = 1280, scheme: Any = "light", scripts: bool = True, anchor: str = "") -> Seen:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts,
+            reduced_motion="reduce",
+        )  # fmt: skip
+        contexts.append(context)
+        seen = Seen(context.new_page())
+        watch(seen)
+        seen.page.goto(path.as_uri() + anchor)
+        return seen
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def watch(seen: Seen) -> None:
+    """Note what a page asks for and complains about."""
+    seen.page.on("request", lambda request: seen.requests.append(request.url))
+    seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    seen.page.on("console", lambda message: seen.complaints.append(message.text))
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go."""
+    named = os.environ.get("UQBENCH_SCREENSHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return show_case(tmp_path_factory.mktemp("show") / "show.db")
+
+
+@pytest.fixture(scope="session")
+def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Every name that a store may hold, as a method and as a dataset, and failures that say the same."""
+    store = Store(str(tmp_path_factory.mktemp("hostile") / "hostile.db"))
+    names = [name[:180] for name in HOSTILE]
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        return 1.0 + 0.1 * names.index(method) + 0.01 * seed + 0.001 * ((seed * 7 + names.index(method)) % 5)
+
+    facts = {**ENVIRONMENT, "cpu": HOSTILE[0], "device_name": HOSTILE[1]}
+    fill(
+        store, value, suite=names[0], title=HOSTILE[1], methods=names, datasets=names[:2], metrics=["rmse", "nll"],
+        environment=facts,
+    )  # fmt: skip
+    failed = cell_of(names[0], "failing", 0, spec_of(names[0], "failing", 0))
+    store.want(SuiteRecord(names[0], HOSTILE[1], None, [], "{}"), [failed])
+    store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])
+    store.remark(names[0], names[0], "", list(HOSTILE))
+    return store
+
+
+@pytest.fixture(scope="session")
+def site(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    write_site(collect(made_store), Registry(), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def hostile_site(hostile_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("hostile-site")
+    write_site(collect(hostile_store), Registry(), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def report(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report")
+    write_report(made_store, Registry(), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def hostile_report(hostile_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("hostile-report")
+    write_report(hostile_store, Registry(), out)
+    return out

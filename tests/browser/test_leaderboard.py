@@ -1,0 +1,211 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bench.leaderboard.names import file_name
+from tests.browser.conftest import PHONE, Open
+from tests.browser.measures import background, foreign, too_wide
+from tests.leaderboard.made import HOSTILE
+
+PAGES = (
+    "index.html",
+    "methods/deep-ensemble.html",
+    "methods/sgld.html",
+    "datasets/boston.html",
+    "datasets/digits.html",
+)
+
+
+def chosen(page: Page) -> Any:
+    return page.locator(".board.chosen")
+
+
+def names(page: Page) -> list[str]:
+    """The methods of the board that is shown, from top to bottom."""
+    found: list[str] = chosen(page).locator("tbody tr:visible th a").all_inner_texts()
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_stands_alone_and_axe_finds_nothing_serious(
+    open_page: Open, site: Path, shots: Path, name: str, scheme: str
+) -> None:
+    seen = open_page(site / name, scheme=scheme)
+    seen.page.screenshot(path=shots / f"leaderboard-{Path(name).stem}-{scheme}.png", full_page=True)
+    assert seen.violations() == []
+    assert seen.complaints == []
+    assert foreign(seen.requests, site / name) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_phone(open_page: Open, site: Path, shots: Path, name: str) -> None:
+    seen = open_page(site / name, width=PHONE)
+    seen.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    seen.page.screenshot(path=shots / f"leaderboard-{Path(name).stem}-phone.png", full_page=True)
+    assert too_wide(seen.page) == []
+    assert seen.complaints == []
+
+
+def test_links_lead_from_a_row_to_its_method_and_on_to_a_dataset(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    chosen(page).get_by_role("link", name="swag").click()
+    assert page.locator("h1").inner_text() == "swag"
+    page.locator("#results-table").get_by_role("link", name="yacht").first.click()
+    assert page.locator("h1").inner_text() == "yacht"
+    page.get_by_role("link", name="Leaderboard").click()
+    assert chosen(page).count() == 1
+
+
+def test_the_table_shows_what_the_document_holds(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    boards = json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"]
+    for wanted in (("regression-study", "", "nll", ""), ("regression-study", "yacht", "picp", "Made CPU"),
+                   ("digits-study", "two-moons", "ece", "Made CPU")):  # fmt: skip
+        for control, value in zip(("suite", "dataset", "metric", "device"), wanted, strict=True):
+            page.select_option(f"select[name={control}]", value)
+        (board,) = (
+            b for b in boards if (b["suite"], b["dataset"] or "", b["metric"], b["device"] or "") == wanted
+        )  # fmt: skip
+        assert chosen(page).count() == 1
+        assert names(page) == [entry["method"] for entry in board["entries"]]
+        places = chosen(page).locator("td.place").all_inner_texts()
+        assert places == [str(entry["place"]) for entry in board["entries"]]
+        assert page.locator(".board:visible").count() == 1
+
+
+def test_choices_offer_what_there_is(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    options = "all => Array.from(all.options, (one) => one.textContent)"
+    assert page.eval_on_selector("select[name=suite]", options) == ["regression-study", "digits-study"]
+    assert page.eval_on_selector("select[name=device]", options) == ["all devices", "Made CPU"]
+    page.select_option("select[name=dataset]", "boston")
+    assert page.eval_on_selector("select[name=device]", options) == ["all devices", "Made CPU", "Made GPU (cuda)"]
+    page.select_option("select[name=device]", "Made GPU (cuda)")
+    assert names(page) == ["pep"]
+    page.select_option("select[name=suite]", "digits-study")
+    assert page.eval_on_selector("select[name=task]", options) == ["classification"]
+    assert page.eval_on_selector("select[name=metric]", options) == ["accuracy", "ece"]
+    assert page.eval_on_selector("select[name=dataset]", options) == ["all datasets", "digits", "two-moons"]
+
+
+def test_sorting(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", anchor="#dataset=yacht&metric=nll").page
+    board = chosen(page)
+    header = board.locator("th", has=page.get_by_role("button", name="Mean", exact=True))
+    numbers = "all => all.map((one) => Number(one.dataset.v))"
+
+    def column() -> list[float]:
+        found: list[float] = board.locator("tbody tr td:nth-child(4)").evaluate_all(numbers)
+        return found
+
+    before = column()
+    header.get_by_role("button").click()
+    assert column() == sorted(before)
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    header.get_by_role("button").click()
+    assert column() == sorted(before, reverse=True)
+    expect(header).to_have_attribute("aria-sort", "descending")
+    by_name = board.get_by_role("button", name="Method", exact=True)
+    by_name.focus()
+    page.keyboard.press("Enter")
+    assert names(page) == sorted(names(page))
+    assert header.get_attribute("aria-sort") is None
+
+
+def test_finding_a_method(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    page.fill("input[name=find]", "MCNI")
+    assert sorted(names(page)) == ["mcni-fixed", "mcni-learned"]
+    expect(page.locator("#told")).to_contain_text("2 methods")
+    page.fill("input[name=find]", "")
+    assert len(names(page)) == 8
+
+
+def test_results_of_one_metric_on_the_page_of_a_method(open_page: Open, site: Path) -> None:
+    page = open_page(site / "methods" / "deep-ensemble.html").page
+    rows = page.locator("#results-table tbody tr:visible")
+    everything = rows.count()
+    page.select_option("form select[name=metric]", "picp")
+    assert 0 < rows.count() < everything
+    assert set(page.locator("#results-table tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"picp"}
+
+
+def test_a_choice_is_an_address(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", anchor="#suite=digits-study&dataset=digits&metric=ece").page
+    assert chosen(page).locator("h2").inner_text() == "ece on digits"
+    page.select_option("select[name=metric]", "accuracy")
+    assert "metric=accuracy" in page.url
+    again = open_page(site / "index.html", anchor="#" + page.url.partition("#")[2]).page
+    assert chosen(again).locator("h2").inner_text() == "accuracy on digits"
+
+
+def test_the_theme_is_chosen_and_kept(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", scheme="light").page
+    light = background(page)
+    page.check("#theme-dark")
+    dark = background(page)
+    assert dark != light
+    page.goto((site / "methods" / "swag.html").as_uri())
+    assert background(page) == dark
+    page.check("#theme-light")
+    assert background(page) == light
+    assert background(open_page(site / "index.html", scheme="dark").page) == dark
+
+
+def test_everything_is_reached_by_the_keyboard(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    reached = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("(document.activeElement.name || '') + ' ' + document.activeElement.textContent.slice(0, 40)")
+        )
+    assert reached[0] == " Skip to the results"
+    order = ["theme", " Which, and why", "suite", "task", "dataset", "metric", "device", "find", " Place", " Method"]
+    places = [next(i for i, text in enumerate(reached) if text.startswith(wanted)) for wanted in order]
+    assert places == sorted(places)
+    assert any(text == " deep-ensemble" for text in reached)
+
+
+def test_without_scripts_all_boards_are_there(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", scripts=False).page
+    count = len(json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"])
+    assert page.locator(".board:visible").count() == count > 10
+    assert page.locator("form:visible").count() == 0
+
+
+def test_rows_that_are_not_listed_are_told(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html").page
+    assert "3 rows are not listed" in page.locator(".warning").inner_text()
+    line = page.locator("section[aria-labelledby=unlisted] tbody tr")
+    assert "drop-connect" in line.inner_text()
+    assert "it was changed since its last commit (all of 10 results)" in line.inner_text()
+    assert page.locator("a", has_text="drop-connect").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_hostile_names_are_text(open_page: Open, hostile_site: Path, shots: Path, width: int) -> None:
+    scripted, long = (file_name(HOSTILE[number][:180]) for number in (0, 2))
+    for name in ("index.html", f"methods/{scripted}.html", f"methods/{long}.html", f"datasets/{scripted}.html"):
+        seen = open_page(hostile_site / name, width=width)
+        seen.page.screenshot(path=shots / f"hostile-{Path(name).stem[:30]}-{width}.png", full_page=True)
+        assert seen.page.title() != "owned"
+        assert seen.complaints == []
+        assert seen.page.locator("h1").count() == 1
+        assert seen.page.locator("script").count() == 1
+        assert too_wide(seen.page) == []
+        if name.endswith(f"{scripted}.html"):
+            assert seen.page.locator("h1").inner_text() == HOSTILE[0]
+            assert seen.page.title().startswith(HOSTILE[0])
+    page = open_page(hostile_site / "index.html", width=width).page
+    assert sorted(names(page)) == sorted(name[:180].strip() for name in HOSTILE)
+    page.fill("input[name=find]", "<SCRIPT>")
+    assert names(page) == [HOSTILE[0]]
+
+
+def test_axe_finds_nothing_serious_among_hostile_names(open_page: Open, hostile_site: Path) -> None:
+    assert open_page(hostile_site / "index.html").violations() == []

@@ -1,0 +1,170 @@
+"""Planted regressions: suites are really run, with one mistake in the code, against a baseline without it.
+
+Each must be caught with the right metric named, and what the mistake does not touch must stay identical.
+"""
+
+import tomllib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+import bench.draw
+import bench.methods._weight_noise as weight_noise
+import bench.optim
+from bench.gate.asked import asked_of
+from bench.gate.baseline import Baseline
+from bench.gate.gate import Gate, gate
+from bench.gate.running import Measuring, gate_suite, store_for
+from bench.gate.verdicts import Rules
+from bench.metrics import Metric, calibration
+from bench.registry import Registry
+from bench.suite import Suite, check_suite
+from tests.gate.problems import baseline as of_numbers
+from tests.gate.problems import measured, spread
+
+REGRESSION = """
+title = "Planted: regression"
+seeds = 8
+draws = 20
+metrics = ["rmse", "crps", "picp95", "mpiw"]
+training = {learning_rate = 0.02, weight_decay = 0.3, epochs = 60, batch = 100}
+network = {hidden = [20]}
+datasets.diabetes = {}
+methods.deterministic = {}
+methods.mcni-fixed = {alpha = 0.2}
+"""
+OVERFITTING = """
+title = "Planted: without weight decay it learns its rows by heart"
+seeds = 8
+metrics = ["rmse", "nll"]
+training = {learning_rate = 0.02, weight_decay = 0.3, epochs = 120, batch = 100}
+network = {hidden = [50]}
+datasets.diabetes = {}
+methods.deterministic = {}
+"""
+CLASSIFICATION = """
+title = "Planted: classification"
+seeds = 8
+metrics = ["accuracy", "ece", "brier"]
+training = {learning_rate = 0.01, epochs = 10, batch = 64}
+network = {hidden = [10]}
+datasets.breast-cancer = {}
+methods.deterministic = {}
+"""
+
+
+def suite_of(name: str, text: str) -> Suite:
+    return check_suite({"name": name, **tomllib.loads(text)}, name)
+
+
+def baseline_of(suite: Suite) -> Baseline:
+    with store_for(None) as store:
+        return Baseline(suite.name, asked_of(suite), Measuring(suite, Registry(), store)(suite.seeds), ())
+
+
+def gated(suite: Suite, held_to: Baseline) -> Gate:
+    with store_for(None) as store:
+        return gate_suite(suite, held_to, Measuring(suite, Registry(), store))
+
+
+def named(made: Gate, verdict: str) -> set[tuple[str, str]]:
+    return {(row.method, row.metric) for row in made.rows if row.verdict == verdict}
+
+
+@pytest.fixture(scope="module")
+def regression() -> tuple[Suite, Baseline]:
+    suite = suite_of("planted-regression", REGRESSION)
+    return suite, baseline_of(suite)
+
+
+def test_mcni_noise_that_is_too_large_widens_its_intervals(
+    regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = weight_noise.standard
+    monkeypatch.setattr(weight_noise, "standard", lambda *args: 1.3 * right(*args))
+    made = gated(*regression)
+    assert named(made, "regressed") == {("mcni-fixed", "mpiw")}
+    assert {method for method, _ in named(made, "identical")} == {"deterministic"}
+    (row,) = made.failing()
+    assert row.now == pytest.approx(1.3 * row.baseline, rel=0.15)
+
+
+def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regression(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def undecayed(name: str, param: Tensor, gradient: Tensor, step: object) -> Tensor:
+        return gradient
+
+    suite = suite_of("planted-overfitting", OVERFITTING)
+    right = baseline_of(suite)
+    monkeypatch.setattr(bench.optim, "decayed", undecayed)
+    with store_for(None) as store:
+        wrong = Measuring(suite, Registry(), store)(suite.seeds)
+    made = gate(right, lambda seeds, places: wrong, Rules())
+    assert ("deterministic", "rmse") in named(made, "regressed")
+    mended = gate(Baseline(suite.name, right.asked, wrong, ()), lambda seeds, places: right.measured, Rules())
+    assert ("deterministic", "rmse") in named(mended, "improved")
+    assert named(mended, "regressed") == set()
+
+
+def test_noise_that_is_the_same_in_every_draw_costs_coverage(
+    regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = bench.draw.generator
+    monkeypatch.setattr(bench.draw, "generator", lambda seed, name, number, *salt: right(seed, name, 0, *salt))
+    made = gated(*regression)
+    assert ("mcni-fixed", "picp95") in named(made, "regressed")
+    assert {method for method, _ in named(made, "identical")} == {"deterministic"}
+
+
+def test_bins_of_ece_that_are_off_by_one_are_named_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def off_by_one(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+        """Rows are counted in their bin by confidence, and in the next one by correctness."""
+        scores, hits = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
+        index = calibration.bin_index(scores, bins)
+        sums = (np.bincount(i, weights=w, minlength=bins + 2) for i, w in ((index, scores), (index + 1, hits)))
+        a, b = sums
+        return float(np.abs(a - b).sum() / scores.size)
+
+    suite = suite_of("planted-classification", CLASSIFICATION)
+    held_to = baseline_of(suite)
+    monkeypatch.setattr(calibration, "expected_calibration_error", off_by_one)
+    made = gated(suite, held_to)
+    assert named(made, "regressed") == {("deterministic", "ece")}
+    assert named(made, "identical") == {("deterministic", "accuracy"), ("deterministic", "brier")}
+
+
+@pytest.fixture
+def latency(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Gate]:
+    """A gate of times; the metric is declared here, so that the test needs no clock."""
+    metric = Metric(
+        name="latency_forward", task="any", family="cost", direction="lower", target=None, unit="ms",
+        needs=frozenset({"probe"}), formula="time of a pass", source="a clock", compute=None,
+    )  # fmt: skip
+    monkeypatch.setattr("bench.gate.verdicts.declared", lambda name: metric)
+
+    def run(factor: float, **environment: object) -> Gate:
+        before = spread(20.0, 1.0)
+        after = factor * np.random.default_rng(5).permutation(before)  # clocks are not tied to seeds
+        then = measured({("digits", "mcni-fixed"): {"latency_forward@T=10": before}})
+        facts = {**then.environment, **environment}
+        now = measured({("digits", "mcni-fixed"): {"latency_forward@T=10": after}}, environment=facts)
+        return gate(of_numbers(then), lambda seeds, places: now, Rules())
+
+    return run
+
+
+def test_a_slow_down_by_half_is_caught_on_the_same_machine_only(latency: Callable[..., Gate]) -> None:
+    (row,) = latency(1.5).rows
+    assert (row.metric, row.verdict) == ("latency_forward@T=10", "regressed")
+    (row,) = latency(1.5, cpu="Another CPU").rows
+    assert (row.verdict, row.note) == ("not compared", "times of another machine")
+
+
+def test_a_slow_down_within_a_fifth_and_a_speed_up_pass(latency: Callable[..., Gate]) -> None:
+    assert latency(1.05).rows[0].verdict == "equivalent"
+    assert latency(0.5).rows[0].verdict == "improved"
+    assert not latency(0.5).failing(strict=True)

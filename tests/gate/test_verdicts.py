@@ -1,0 +1,171 @@
+"""Verdicts on numbers whose truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.gate.margins import read_margins
+from bench.gate.verdicts import Compared, Rules, Verdict, compare, decide
+from bench.metrics import catalogue
+from bench.stats.paired import Array
+from tests.gate.problems import measured, spread
+
+PLACE = ("toy", "m")
+
+
+def judged(metric: str, before: Array, after: Array, rules: Rules = Rules()) -> Compared:  # noqa: B008
+    (row,) = decided({metric: before}, {metric: after}, rules)
+    return row
+
+
+def decided(before: dict[str, Array], after: dict[str, Array], rules: Rules = Rules()) -> list[Compared]:  # noqa: B008
+    rows = compare(measured({PLACE: before}), measured({PLACE: after}), rules)
+    return decide(rows, rules.alpha, rules.equivalence_alpha)
+
+
+@pytest.mark.parametrize(
+    ("metric", "change", "verdict"),
+    [
+        ("rmse", 1.0, "regressed"),
+        ("rmse", -1.0, "improved"),
+        ("accuracy", 0.1, "improved"),
+        ("accuracy", -0.1, "regressed"),
+        ("nll", 0.5, "regressed"),
+        ("nll", -0.5, "improved"),
+    ],
+)
+def test_the_declared_direction_decides(metric: str, change: float, verdict: Verdict) -> None:
+    before = spread(0.5, 0.05)
+    row = judged(metric, before, before + change * (1 + 0.1 * spread(0, 1)))
+    assert row.verdict == verdict
+    assert row.difference == pytest.approx(change)
+    assert row.pairs == 10
+
+
+def test_a_signed_metric_may_cross_zero() -> None:
+    before = spread(0.001, 0.3)
+    assert judged("nll", before, before + 0.001 * spread(1, 0.1)).verdict == "equivalent"
+    assert judged("nll", before, before + 0.1 * spread(1, 0.1)).verdict == "regressed"
+
+
+def test_a_metric_with_a_target_is_judged_by_its_distance() -> None:
+    before = spread(0.90, 0.002)
+    assert judged("picp", before, before + 0.05 * spread(1, 0.1)).verdict == "improved"
+    assert judged("picp", before, before - 0.05 * spread(1, 0.1)).verdict == "regressed"
+    over = np.full(10, 0.9973) + 0.05 * spread(1, 0.1)
+    assert judged("picp", np.full(10, 0.9973), over).verdict == "regressed"
+
+
+def test_equal_bits_are_identical_and_need_no_pairs() -> None:
+    before = spread(1.0, 0.1, seeds=3)
+    row = judged("rmse", before, before.copy())
+    assert (row.verdict, row.pairs) == ("identical", 3)
+    assert math.isnan(row.p_worse)
+    assert judged("rmse", spread(1.0, 0.1), np.nextafter(spread(1.0, 0.1), 2.0)).verdict == "equivalent"
+
+
+def test_few_pairs_are_inconclusive_however_large_the_change() -> None:
+    before = spread(1.0, 0.1, seeds=4)
+    row = judged("rmse", before, before + 5)
+    assert row.verdict == "inconclusive"
+    assert "at least 5 are needed" in row.note
+
+
+def test_noise_is_inconclusive_and_says_what_it_could_have_seen() -> None:
+    generator = np.random.default_rng(3)
+    row = judged("rmse", generator.normal(1, 0.2, 10), generator.normal(1, 0.2, 10))
+    assert row.verdict == "inconclusive"
+    assert "10 pairs would have shown 0." in row.note
+
+
+def test_the_same_change_in_every_pair_is_no_noise() -> None:
+    before = spread(1.0, 0.1)
+    assert judged("rmse", before, before + 0.5).verdict == "regressed"
+    assert judged("rmse", before, before - 0.5).verdict == "improved"
+
+
+def test_a_real_change_within_the_margin_is_equivalent() -> None:
+    before = spread(1.0, 0.1)
+    after = before + 0.01 * spread(1, 0.05)
+    rules = Rules(margins=read_margins({"rmse": 0.05}, catalogue(), ""))
+    row = judged("rmse", before, after, rules)
+    assert (row.verdict, row.note) == ("equivalent", "worse, within the margin")
+    assert judged("rmse", before, after).verdict == "regressed"  # 0.5 % is the default
+
+
+def test_p_values_are_scipys_and_corrected_by_holm() -> None:
+    generator = np.random.default_rng(1)
+    before = {name: generator.normal(1, 0.1, 10) for name in ("crps", "mae", "rmse")}
+    after = {name: row + generator.normal(0.05, 0.1, 10) for name, row in before.items()}
+    rows = decided(before, after)
+    p = [scipy.stats.ttest_rel(after[r.metric], before[r.metric], alternative="greater").pvalue for r in rows]
+    assert [row.p_worse for row in rows] == pytest.approx(p)
+    assert min(row.p_worse_adjusted for row in rows) == pytest.approx(3 * min(p))
+
+
+def test_what_is_identical_does_not_weaken_the_others() -> None:
+    before = {name: spread(1.0, 0.1) for name in ("rmse", "mae", "crps", "nll")}
+    after = {**before, "rmse": before["rmse"] + 0.3 * spread(1, 0.5)}
+    rows = {row.metric: row for row in decided(before, after)}
+    assert rows["rmse"].p_worse_adjusted == rows["rmse"].p_worse
+    assert rows["mae"].verdict == "identical"
+
+
+def test_missing_and_new_things_are_named() -> None:
+    then = measured({PLACE: {"rmse": spread(1, 0.1), "mae": spread(1, 0.1)}, ("toy", "gone"): {"rmse": spread(1, 0.1)}})
+    now = measured(
+        {PLACE: {"rmse": spread(1, 0.1), "crps": spread(1, 0.1)}, ("toy", "fresh"): {"rmse": spread(1, 0.1)}}
+    )
+    found = {(row.method, row.metric): row.verdict for row in compare(then, now, Rules())}
+    assert found == {
+        ("gone", "runs"): "missing", ("m", "mae"): "missing", ("m", "rmse"): "identical", ("m", "crps"): "new",
+        ("fresh", "all metrics"): "new",
+    }  # fmt: skip
+
+
+def test_why_something_is_missing_is_told() -> None:
+    then = measured({PLACE: {"rmse": spread(1, 0.1)}, ("wine", "m"): {"rmse": spread(1, 0.1)}})
+    now = measured({PLACE: {"rmse": spread(1, 0.1)}}, remarks={("wine", ""): "could not run: no file"})
+    rows = [row for row in compare(then, now, Rules()) if row.verdict == "missing"]
+    assert [(row.dataset, row.note) for row in rows] == [("wine", "could not run: no file")]
+
+
+def test_cells_that_are_lost_are_a_regression() -> None:
+    before = spread(1.0, 0.1)
+    after = before.copy()
+    after[2:4] = math.nan
+    then, now = (
+        measured({PLACE: {"rmse": before}}),
+        measured({PLACE: {"rmse": after}}, lost={PLACE: {"diverged": (2, 3)}}),
+    )
+    (lost,) = [row for row in compare(then, now, Rules()) if row.metric == "runs"]
+    assert (lost.verdict, lost.note) == ("regressed", "2 of 10 seeds diverged; in the baseline none")
+    assert not [row for row in compare(now, now, Rules()) if row.metric == "runs"]
+    assert not [row for row in compare(now, then, Rules()) if row.verdict == "regressed"]
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.sampled_from(["rmse", "accuracy", "nll", "picp"]))
+def test_exchanging_the_sides_exchanges_the_verdicts(seed: int, shift: float, metric: str) -> None:
+    generator = np.random.default_rng(seed)
+    before, after = generator.normal(0.5, 0.1, 10), generator.normal(0.5 + 0.1 * shift, 0.05, 10)
+    rules = Rules(margins=read_margins({metric: 0.01}, catalogue(), ""))
+    mirror = {"regressed": "improved", "improved": "regressed"}
+    there, back = judged(metric, before, after, rules), judged(metric, after, before, rules)
+    assert back.verdict == mirror.get(there.verdict, there.verdict)
+    assert back.difference == pytest.approx(-there.difference)
+
+
+def test_other_seeds_without_a_change_raise_no_alarm_beyond_the_level() -> None:
+    """Pairs that nothing ties: 120 gates of 10 comparisons each."""
+    generator = np.random.default_rng(0)
+    names = [name for name, metric in catalogue().items() if metric.direction == "lower" and not metric.signed][:10]
+    rules = Rules(alpha=0.2)
+    alarms = 0
+    for _ in range(120):
+        before, after = ({name: generator.gamma(20, 0.05, 10) for name in names} for _ in range(2))
+        alarms += any(row.verdict == "regressed" for row in decided(before, after, rules))
+    assert 0 < alarms <= 35  # 20 % are 24; above 35 it is 1 % likely

@@ -1,0 +1,181 @@
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.leaderboard import collect
+from bench.leaderboard.boards import Board, lettered, tie_groups
+from bench.leaderboard.overall import whole_block
+from bench.results import StoredResults
+from bench.stats import Settings, compare, holm, t_interval
+from bench.stats.pairs import Measure
+from bench.store import Store
+from tests.leaderboard.made import fill, steps
+
+METHODS = ("a", "b", "c", "d")
+
+
+def one_board(store: Store, dataset: str | None = "one") -> Board:
+    (board,) = (
+        board for board in collect(store, settings=Settings(resamples=2_000)).boards if board.dataset == dataset
+    )
+    return board
+
+
+def test_methods_far_apart_have_places_of_their_own(store: Store) -> None:
+    fill(store, steps(METHODS, gap=1.0, noise=0.05), methods=METHODS)
+    board = one_board(store)
+    assert [(entry.method, entry.place, entry.groups) for entry in board.entries] == [
+        ("a", 1, ""), ("b", 2, ""), ("c", 3, ""), ("d", 4, ""),
+    ]  # fmt: skip
+    assert board.test == "paired t-test, Holm over 6 pairs of methods"
+
+
+def test_methods_that_do_not_differ_are_all_first_and_in_one_group(store: Store) -> None:
+    fill(store, steps(METHODS, gap=0.0, noise=1.0), methods=METHODS)
+    assert {(entry.place, entry.groups) for entry in one_board(store).entries} == {(1, "a")}
+
+
+def test_who_differs_is_what_compare_and_holm_say(store: Store) -> None:
+    """The same p-values as `uqbench compare` has them for each pair, corrected together."""
+    fill(store, steps(METHODS, gap=0.12, noise=0.1, seed=3), methods=METHODS, seeds=8, one_split=False)
+    board, results = one_board(store), StoredResults(store, "made")
+    p = [
+        compare(results.frame, a, b, [Measure("rmse")], cells=results.cells).rows[0].p
+        for a, b in combinations(METHODS, 2)
+    ]
+    different = {
+        frozenset(pair) for pair, corrected in zip(combinations(METHODS, 2), holm(p), strict=True) if corrected < 0.05
+    }
+    assert 0 < len(different) < 6
+    groups = {entry.method: set(entry.groups) for entry in board.entries}
+    assert different == {frozenset(pair) for pair in combinations(METHODS, 2) if not groups[pair[0]] & groups[pair[1]]}
+    assert board.test.startswith("corrected resampled t-test")
+
+
+def test_the_interval_holds_students(store: Store) -> None:
+    """The hull of two intervals is never shorter than one of them, and with few repeats it is Student's."""
+    value = steps(METHODS, noise=0.5)
+    for seeds in (4, 9):
+        fill(store, value, suite=f"of-{seeds}", methods=METHODS, seeds=seeds)
+    for board in collect(store).boards:
+        seeds = int(board.suite.removeprefix("of-"))
+        for entry in board.entries:
+            x = [value("one", entry.method, seed, "rmse") for seed in range(seeds)]
+            low, high = t_interval(x)
+            assert entry.value == pytest.approx(np.mean(x))
+            theirs = scipy.stats.ttest_1samp(x, 0).confidence_interval(0.95)
+            assert (low, high) == pytest.approx((theirs.low, theirs.high))
+            if seeds == 4:
+                assert (entry.low, entry.high) == pytest.approx((low, high))
+            assert entry.low <= low + 1e-9
+            assert entry.high >= high - 1e-9
+
+
+def test_behind_the_best_forgets_what_is_hard_for_all(store: Store) -> None:
+    fill(store, steps(METHODS, gap=1.0, noise=0.01), methods=METHODS)
+    first, *rest = one_board(store).entries
+    assert first.behind is None
+    assert first.high - first.low > 0.5  # the repeats differ much, all methods alike
+    for n, entry in enumerate(rest, 1):
+        assert entry.behind is not None
+        assert entry.behind[0] == pytest.approx(n, abs=0.05)
+        assert entry.behind[2] - entry.behind[1] < 0.1
+
+
+@pytest.mark.parametrize(("metric", "best"), [("rmse", "a"), ("r2", "d"), ("picp", "b")])
+def test_the_direction_of_a_metric(store: Store, metric: str, best: str) -> None:
+    values = {"a": 0.95, "b": 0.99, "c": 1.0 + 0.05, "d": 1.2}  # of PICP, whose target is 0.9973
+    fill(store, lambda d, m, seed, metric: values[m] + 1e-4 * seed, methods=METHODS, metrics=[metric])
+    entries = one_board(store).entries
+    assert entries[0].method == best
+    assert all(entry.behind is not None and entry.behind[0] > 0 for entry in entries[1:])
+
+
+def test_what_diverged_is_told_and_what_diverged_everywhere_is_last(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        if method == "a" or (method == "b" and seed == 0):
+            return float("nan")
+        return steps(METHODS)(dataset, method, seed, metric)
+
+    fill(store, value, methods=METHODS)
+    by_name = {entry.method: entry for entry in one_board(store).entries}
+    assert by_name["a"].place is None
+    assert list(by_name)[-1] == "a"
+    assert by_name["a"].lost == "6 diverged"
+    assert (by_name["b"].repeats, by_name["b"].planned, by_name["b"].lost) == (5, 6, "1 diverged")
+
+
+def test_infinite_values_are_counted_not_averaged(store: Store) -> None:
+    fill(store, lambda d, m, seed, metric: np.inf if (m, seed) == ("b", 2) else 1.0 + seed, metrics=["nll_mc"])
+    entry = next(entry for entry in one_board(store).entries if entry.method == "b")
+    assert entry.value == pytest.approx((1 + 2 + 4 + 5 + 6) / 5)
+    assert entry.lost == "1 not finite"
+
+
+def test_too_few_repeats_are_not_tested(store: Store) -> None:
+    fill(store, steps(METHODS, noise=0.01), methods=METHODS, seeds=4)
+    board = one_board(store)
+    assert {entry.place for entry in board.entries} == {1}
+    assert any("6 of 6 pairs have fewer than 5 repeats" in note for note in board.notes)
+
+
+def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:
+    fill(store, steps(METHODS), methods=METHODS)
+    from bench.cell import Outcome
+    from bench.store import SuiteRecord
+    from tests.leaderboard.made import ENVIRONMENT, cell_of, spec_of
+
+    cells = [cell_of("one", "d", seed, spec_of("one", "d", seed, one_split=True, draws=7)) for seed in range(6)]
+    store.want(SuiteRecord("made", "t", None, [], "{}"), cells)
+    store.save(
+        (cell, Outcome("ok", metrics={"rmse": 1.0 + cell.seed}, environment=ENVIRONMENT)) for cell in cells
+    )  # fmt: skip
+    assert any("not under one protocol: d " in note for note in one_board(store).notes)
+
+
+def test_the_overall_board_ranks_the_same_on_every_dataset(store: Store) -> None:
+    datasets = [f"d{n}" for n in range(8)]
+    fill(store, steps(METHODS, gap=1.0, noise=0.1), methods=METHODS, datasets=datasets)
+    board = one_board(store, None)
+    assert [(entry.method, entry.value) for entry in board.entries] == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+    assert board.datasets == tuple(datasets)
+    # Nemenyi's critical difference of 4 methods on 8 datasets is 1.66 (Demsar's q 2.569).
+    assert "1.66 or more apart" in board.test
+    assert [entry.place for entry in board.entries] == [1, 1, 2, 3]
+    assert all(entry.low <= entry.score <= entry.high for entry in board.entries)
+
+
+def test_whole_block() -> None:
+    everything = {(d, m) for d in "123456" for m in "abc"}
+    assert whole_block(everything) == (list("123456"), list("abc"), [])
+    datasets, methods, notes = whole_block(everything | {("7", "a"), ("1", "x")})
+    assert (datasets, methods) == (list("123456"), list("abc"))
+    assert sorted(notes) == [
+        "7 does not count: 2 methods have no result on it",
+        "x is not ranked: no result on 6 datasets",
+    ]
+    assert whole_block(set()) == ([], [], [])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 7).flatmap(
+        lambda n: st.tuples(st.just(n), st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))
+    )
+)
+def test_groups_share_a_method_pair_exactly_where_it_does_not_differ(drawn: tuple[int, set[tuple[int, int]]]) -> None:
+    count, pairs = drawn
+    different = np.zeros((count, count), dtype=bool)
+    for i, j in ((i % count, j % count) for i, j in pairs):
+        different[i, j] = different[j, i] = i != j
+    groups = tie_groups(different, np.ones(count, dtype=bool))
+    for i, j in combinations(range(count), 2):
+        assert different[i, j] != any(i in group and j in group for group in groups)
+    assert not any(set(a) < set(b) for a in groups for b in groups)
+    letters = lettered(groups, range(count))
+    assert all(bool(set(letters[i]) & set(letters[j])) != different[i, j] for i, j in combinations(range(count), 2))

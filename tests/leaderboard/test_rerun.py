@@ -1,0 +1,115 @@
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.leaderboard.listing import Row, listing
+from bench.leaderboard.rerun import rerun, suite_text, toml
+from bench.plan import Task, plan
+from bench.registry import Registry
+from bench.results import StoredResults
+from bench.run import run
+from bench.store import Store
+from bench.suite import Suite, load_suite
+
+
+def rows_of(suite: Suite, registry: Registry, store: Store) -> list[Row]:
+    run(suite, registry, store)
+    return list(listing(suite.name, StoredResults(store, suite.name).cells).rows)
+
+
+def keys_of(suite: Suite, registry: Registry) -> set[str]:
+    return {cell.key for task in plan(suite, registry) if isinstance(task, Task) for cell in task.cells}
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout without changes: provenance would refuse others."""
+    monkeypatch.setattr("bench.environment.code_version", lambda: "0123456789ab")
+
+
+def test_the_suite_file_makes_the_very_same_cells(tiny: Suite, store: Store, tmp_path: Path) -> None:
+    registry = Registry()
+    rows = [row for row in rows_of(tiny, registry, store) if row.method == "mc-dropout"]
+    again = rerun(rows, registry)
+    assert again.lines[0] == "git checkout 0123456789ab"
+    assert again.lines[1] == f"uqbench run {again.file} --store again.db"
+    path = tmp_path / "again.toml"
+    path.write_text(again.content, "utf-8")
+    assert keys_of(load_suite(str(path)), registry) == {key for row in rows for key in row.sources}
+
+
+SEARCHED = """
+title = "Searched"
+seeds = 1
+draws = 5
+search = "grid"
+folds = 2
+
+[training]
+epochs = 1
+batch = 100
+
+[network]
+hidden = [4]
+
+[grid]
+learning_rate = [0.01, 0.001]
+
+[datasets."own name"]
+use = "toy"
+rows = 40
+
+[datasets.toy]
+rows = 30
+draws = 6
+
+[methods."my dropout"]
+use = "mc-dropout"
+"""
+
+
+def test_names_of_ones_own_searches_and_changes_of_a_dataset(tmp_path: Path, store: Store) -> None:
+    path = tmp_path / "searched.toml"
+    path.write_text(SEARCHED, "utf-8")
+    registry = Registry()
+    suite = load_suite(str(path))
+    rows = rows_of(suite, registry, store)
+    path.write_text(suite_text(rows, 1), "utf-8")
+    assert keys_of(load_suite(str(path)), registry) == keys_of(suite, registry)
+
+
+def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
+    registry = Registry()
+    suite = load_suite("quick", ["seeds=1", "training.epochs=1"]).only(["diabetes"], ["deterministic"])
+    changed = rows_of(suite, registry, store)
+    assert rerun(changed, registry).file  # not the suite as it is
+    whole = load_suite("quick", ["seeds=3"]).only(["diabetes"], ["deterministic"])
+    (task,) = (task for task in plan(whole, registry) if isinstance(task, Task))
+    from bench.cell import Outcome
+    from bench.store import SuiteRecord
+    from tests.leaderboard.made import ENVIRONMENT
+
+    store.want(SuiteRecord("quick", "t", None, [], "{}"), task.cells)
+    store.save((cell, Outcome("ok", metrics={"rmse": 1.0}, environment=ENVIRONMENT)) for cell in task.cells)
+    again = rerun(list(listing("quick", StoredResults(store, "quick").cells).rows), registry)
+    assert again.lines[1] == "uqbench run quick --method deterministic --dataset diabetes --seeds 3 --store again.db"
+    assert not again.file
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters(codec="utf-8")), st.lists(st.integers(0, 9)),
+    ),
+    lambda inner: st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4))
+def test_toml_is_read_back(content: dict[str, Any]) -> None:
+    assert tomllib.loads(toml(content)) == content
