@@ -3,9 +3,7 @@
 For measuring what a prediction costs, where only the shape of the rows matters. There is nothing to learn here.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +22,6 @@ class Noise(Dataset):
     source = "generated"
     licence = "none needed"
     notes = ("noise: for costs, not for quality",)
-    expected_failures: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         if self.features < 1 or min(self.rows, self.test_rows) < 2:
