@@ -44,6 +44,7 @@ from bench.member import (
     validation_tape,
 )
 from bench.optim import epoch_rates, make_optimizer
+from bench.precision import warn_of_emulation
 from bench.tape import TapeLength, block_calls, generator, write_numbers
 
 PathName = Literal["auto", "stack", "plain"]
@@ -167,6 +168,7 @@ class _Stack:
         self.members, self.cost, self.large = members, cost, large
         self.model = members[0]
         self.device = self.model.rows.x.device
+        warn_of_emulation(self.model.training.precision, self.device)
         # A large network reads its own rows; a stack needs one table for all.
         self.table, self.offsets = _joined([m.rows for m in (members[:1] if large else members)])
         self.waiting = deque(range(len(members)))

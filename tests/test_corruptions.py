@@ -154,13 +154,15 @@ def test_foreign_images(images: Images) -> None:
 
 
 def test_images_of_a_split_are_the_same_wherever_they_are_asked_for(images: Images) -> None:
-    for make in (
-        lambda x, n: corrupted_test_images(x, "gaussian-noise", 3, n),
-        lambda x, n: foreign_test_images(x, "permuted", n),
-        lambda x, n: noisy_test_images(x, 0.3, n),
-    ):
-        np.testing.assert_array_equal(make(images, 4), make(images, 4))
-        assert not np.array_equal(make(images, 4), make(images, 5))
+    def made(number: int) -> list[Images]:
+        return [
+            corrupted_test_images(images, "gaussian-noise", 3, number),
+            foreign_test_images(images, "permuted", number),
+            noisy_test_images(images, 0.3, number),
+        ]
+
+    np.testing.assert_array_equal(made(4), made(4))
+    assert not any(np.array_equal(one, other) for one, other in zip(made(4), made(5), strict=True))
     noise = [(noisy_test_images(images, std, 1) - images) / std for std in (0.1, 0.4)]
     np.testing.assert_allclose(noise[0], noise[1], atol=1e-5)  # the same noise, only stronger
 

@@ -76,7 +76,7 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         (GOOD + "[probe]\nkind = 'shift'\nseverities = [6]\n", "probe.severities.0", "less than or equal to 5, got 6"),
         (GOOD + "[probe]\nkind = 'shift'\nseverities = []\n", "corruptions and severities", "go together"),
         (GOOD + "[probe]\nkind = 'shift'\ncorruptions = ['contrst']\n", "probe.corruptions", "did you mean contrast?"),
-        (GOOD + "[probe]\nkind = 'shift'\nforeign = ['invertd']\n", "probe.foreign", "did you mean inverted?"),
+        (GOOD + "[probe]\nkind = 'shift'\nforeign = ['invertd']\n", "probe.foreign", "did you mean inverted or"),
         (GOOD + "[probe]\nkind = 'shift'\nforeign = ['inverted', 'inverted']\n", "probe.foreign", "named twice"),
         (GOOD + "[probe]\nkind = 'softmax-noise'\nlevels = [0.2, 0.1]\n", "probe.levels", "the lowest first"),
         (GOOD + "[probe]\nkind = 'softmax-noise'\nlevels = []\n", "probe.levels", "at least one level"),

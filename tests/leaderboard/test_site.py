@@ -209,3 +209,19 @@ def test_mistakes_are_told_in_one_line(store: Store, tmp_path: Path) -> None:
     empty = Store(str(tmp_path / "empty.db"))
     with pytest.raises(UserError, match="no results yet"):
         collect(empty)
+
+
+def test_pages_tell_what_the_plugins_say(store: Store, tmp_path: Path) -> None:
+    registry = Registry()
+    fill(store, steps(["mc-dropout", "nowhere"]), methods=["mc-dropout", "nowhere"], datasets=["diabetes"])
+    write_site(collect(store), registry, tmp_path)
+    known = Page(tmp_path / "methods" / "mc-dropout.html").text
+    assert registry.plugins("method")["mc-dropout"].summary in known
+    assert "Gal and Ghahramani" in known
+    assert "rate" in known
+    foreign = Page(tmp_path / "methods" / "nowhere.html").text
+    assert "The plug-in cannot be asked here: unknown method 'nowhere'" in foreign
+    assert "rate = 0.1" in foreign
+    dataset = Page(tmp_path / "datasets" / "diabetes.html").text
+    assert "442" in dataset
+    assert registry.load("dataset", "diabetes").source in dataset
