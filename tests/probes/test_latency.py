@@ -245,7 +245,7 @@ class Broken(Method):
 def test_the_store_refuses_times_without_their_facts(fact: str, stored: Store, store: Store) -> None:
     row = StoredResults(stored, "latency-tabular").cells.iloc[0]
     about = json.loads(row["training"])
-    cell = Cell(row["key"], "noise", 0, "deterministic", 0, row["spec"])
+    cell = Cell(row["key"], "random-rows", 0, "deterministic", 0, row["spec"])
     whole = Outcome("ok", metrics={"latency_forward@T=1": 1.0}, training=about)
     store.save([(cell, whole)])
     del about["latency"]["facts"][fact]
