@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bench.registry import Kind, Registry
     from bench.run import Summary
     from bench.signals import Stop
+    from bench.stack import Limits
     from bench.store import Store
     from bench.suite import Suite
 
@@ -50,6 +51,13 @@ class How:
     address: str | None
     time_limit: float | None
     device: str
+    compiling: str
+
+    def limits(self) -> "Limits":
+        """Return how the engine may use the machine."""
+        from bench.stack import Limits
+
+        return Limits(compiling={"auto": None, "always": True, "never": False}[self.compiling])
 
     def place(self) -> str:
         """Return the device; a cluster's workers have their own."""
@@ -72,9 +80,10 @@ def engine_options(command: Command) -> Command:
         address: str | None,
         time_limit: float | None,
         device: str,
+        compiling: str,
         **rest: Any,
     ) -> Any:
-        return command(how=How(engine_name, workers, address, time_limit, device), **rest)
+        return command(how=How(engine_name, workers, address, time_limit, device, compiling), **rest)
 
     options = (
         click.option(
@@ -88,6 +97,10 @@ def engine_options(command: Command) -> Command:
             help="A cell that takes longer fails.",
         ),
         click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+        click.option(
+            "--compile", "compiling", type=click.Choice(["auto", "always", "never"]), default="auto",
+            show_default=True, help="Compile training steps; auto: where it pays. Changes no more than rounding.",
+        ),
     )  # fmt: skip
     wrapped: Command = with_how
     for option in reversed(options):
@@ -213,7 +226,7 @@ def run(
     results = Store(store)
     total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
     with _at_work(chosen.name, total) as (shown, stop):
-        summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
+        summary = run_suite(chosen, registry, results, engine=engine, device=place, limits=how.limits(), **shown)
     _tell(summary, chosen.name, store, as_json)
     if not as_json:
         _show_results(chosen, results)
@@ -257,7 +270,7 @@ def retry(
     cells = results.failed(suite)
     registry = Registry([Path(p) for p in plugins])
     with _at_work("retry", len(cells)) as (shown, stop):
-        summary = rerun(cells, registry, results, engine=how.engine(), device=how.place(), **shown)
+        summary = rerun(cells, registry, results, engine=how.engine(), device=how.place(), limits=how.limits(), **shown)
     _tell(summary, "retry", store, as_json)
     _end(summary, stop)
 

@@ -30,7 +30,7 @@ from bench.protocol import Architecture, Training
 from bench.stack import fit, threads
 from bench.torchvision_compat import import_torchvision
 
-ROWS, RATE, ALPHA = 200, 0.3, 0.02
+ROWS, RATE, ALPHA = 100, 0.3, 0.02
 DRAWS = (1, 10, 50, 100)
 
 
@@ -139,9 +139,11 @@ def test_draws_per_second(capsys: pytest.CaptureFixture[str]) -> None:
     torch.manual_seed(0)
     images = torch.randn(ROWS, 3, 32, 32)
     fitted, naive = trained(images)
-    lines = [f"ResNet8, {ROWS} images, one thread: draws per second of processor time", ""]
-    lines.append(f"{'':34}" + "".join(f"{f'T = {draws}':>10}" for draws in DRAWS))
     table: dict[str, list[float]] = {}
+
+    def tell(line: str) -> None:
+        with capsys.disabled():
+            print(line, flush=True)
 
     def measure(name: str, make: Callable[[int], Callable[[], object]], counts: tuple[int, ...] = DRAWS) -> None:
         rates = []
@@ -152,12 +154,14 @@ def test_draws_per_second(capsys: pytest.CaptureFixture[str]) -> None:
             call = make(draws)
             rates.append(draws / seconds(call, rounds=3 if draws <= 10 else 1))
         table[name] = rates
-        lines.append(f"{name:34}" + "".join(f"{'-':>10}" if math.isnan(rate) else f"{rate:10.2f}" for rate in rates))
+        tell(f"{name:34}" + "".join(f"{'-':>10}" if math.isnan(rate) else f"{rate:10.2f}" for rate in rates))
 
     def ratio(name: str, base: str) -> None:
         ratios = [a / b for a, b in zip(table[name], table[base], strict=True)]
-        lines.append(f"{'  times the naive loop':34}" + "".join(f"{each:10.2f}" for each in ratios))
+        tell(f"{'  times the naive loop':34}" + "".join(f"{each:10.2f}" for each in ratios))
 
+    tell(f"\n\nResNet8, {ROWS} images, one thread: draws per second of processor time\n")
+    tell(f"{'':34}" + "".join(f"{f'T = {draws}':>10}" for draws in DRAWS))
     with threads(1), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the peers
         measure("naive loop, dropout", lambda draws: naive_dropout(naive, images, draws))
@@ -170,7 +174,7 @@ def test_draws_per_second(capsys: pytest.CaptureFixture[str]) -> None:
                 import_torchvision()
                 peer(naive, images, 1, False)
             except ImportError as error:
-                lines.append(f"{name}: not installed ({error})")
+                tell(f"{name}: not installed ({error})")
                 continue
             for mode, repeated, counts in (("loop", False, DRAWS), ("repeated batch", True, (10,))):
                 measure(
@@ -181,5 +185,3 @@ def test_draws_per_second(capsys: pytest.CaptureFixture[str]) -> None:
         measure("naive loop, weight noise", lambda draws: naive_noise(naive, images, draws))
         measure("engine, mcni-fixed", lambda draws: engine(MCNIFixed(alpha=ALPHA), fitted, images, draws))
         ratio("engine, mcni-fixed", "naive loop, weight noise")
-    with capsys.disabled():
-        print("\n" + "\n".join(lines))

@@ -38,7 +38,7 @@ def member() -> MakeMember:
         method: Method, seed: int = 0, rows: Rows | None = None, network: Architecture | None = None, **training: Any
     ) -> Member:
         network = network or Architecture(hidden=[20])
-        rows = rows or shared["classification" if network.kind == "resnet8" else "regression"]
+        rows = rows or shared["regression" if network.kind == "mlp" else "classification"]
         outputs = 1 if rows.task == "regression" else int(rows.y.max()) + 1
         problem = Problem(rows.task, tuple(rows.x.shape[1:]), outputs)
         settings = Training(**{"epochs": 5, "batch": 16, "learning_rate": 0.01, **training})

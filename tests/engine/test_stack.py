@@ -248,6 +248,18 @@ def test_compiled_and_traced_steps_agree_and_compiled_ones_are_invariant_too(
         assert all(torch.equal(a.params[key], b.params[key]) for key in a.params)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler meets its own deprecations
+@pytest.mark.skipif(not compiler_found(), reason="no C++ compiler: compiled graphs cannot be tried here")
+def test_a_large_network_compiled_is_the_same_up_to_rounding(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    members = [member(MCNIFixed(), seed, epochs=3) for seed in range(2)]
+    eager = fit_in_order(members, Limits(path="plain"))
+    compiled = fit_in_order(members, Limits(path="plain", compiling=True))
+    for one, other in zip(eager, compiled, strict=True):
+        assert any(not torch.equal(one.params[key], other.params[key]) for key in one.params), "nothing was compiled"
+        for key, value in one.params.items():
+            torch.testing.assert_close(other.params[key], value, atol=1e-4, rtol=1e-3)
+
+
 def test_only_large_networks_leave_the_stack(member: MakeMember) -> None:
     assert not is_large(measure(member(Deterministic())).flops_per_row, Limits())
     images = Rows(
