@@ -39,8 +39,8 @@ def section(*suites: StoredResults) -> Section | None:
 
 def verdicts(found: Section | None) -> dict[str, str]:
     assert found is not None
-    table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "claims")
-    return dict(zip(table.data["claim"], table.data["verdict"], strict=True))
+    both = [b.data for b in found.blocks if isinstance(b, Table) and b.name.startswith("claims")]
+    return {claim: verdict for data in both for claim, verdict in zip(data["claim"], data["verdict"], strict=True)}
 
 
 AS_CLAIMED = {
