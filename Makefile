@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test check bench faults thorough package-test validity picture clean
+.PHONY: demo test check gate bench bench-compare faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -18,8 +18,19 @@ check: .venv/installed-test
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# Are the numbers of suite quick still those of its baseline, or at least none of them worse?
+gate: .venv/installed
+	$(BIN)/uqbench gate quick --baseline baselines/quick.json
+
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s
+
+# Which hot path got slower than in the run saved last, by ratio? Fails from 1.3 on; the new times are saved in .benchmarks.
+SLOWER ?= 30%
+bench-compare: .venv/installed-bench
+	$(BIN)/python -m pytest tests/benchmarks/test_hot_paths.py -o addopts=--import-mode=importlib -q \
+		--benchmark-autosave --benchmark-columns=min,median,ops --benchmark-sort=name \
+		$$(ls .benchmarks/*/*.json >/dev/null 2>&1 && echo --benchmark-compare --benchmark-compare-fail=min:$(SLOWER))
 
 # The long forms of tests: fifty kills, all checks over all plug-ins, the scaffolded package in a venv made from nothing.
 faults: .venv/installed-test

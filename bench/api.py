@@ -173,6 +173,7 @@ class Split:
     test_y: Array
     classes: int = 0  # classification only
     test_truth: Array | None = None  # the noise-free target at the test rows, where it is known
+    about: str = ""  # what rows these are, where a dataset may return one or another
 
     @property
     def problem(self) -> Problem:

@@ -22,11 +22,13 @@ from bench.cli_store import COMMANDS as STORE_COMMANDS
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
+    from bench.cell import Cell
     from bench.engines import Engine
     from bench.engines.choice import Name
     from bench.registry import Kind, Registry
     from bench.run import Summary
     from bench.signals import Stop
+    from bench.store import Store
     from bench.suite import Suite
 
 STORE = "sqlite:///runs/uqbench.db"
@@ -214,12 +216,20 @@ def run(
         summary = run_suite(chosen, registry, results, engine=engine, device=place, **shown)
     _tell(summary, chosen.name, store, as_json)
     if not as_json:
-        from bench.results import StoredResults
-        from bench.standings import standing_lines
-
-        for line in standing_lines(StoredResults(results, chosen.name)):
-            click.echo(line)
+        _show_results(chosen, results)
     _end(summary, stop)
+
+
+def _show_results(suite: "Suite", store: "Store") -> None:
+    """Print the table of a probe that has one of its own, or how the methods stand."""
+    from bench.probes.tables import table_of
+    from bench.results import StoredResults
+    from bench.standings import standing_lines
+
+    results = StoredResults(store, suite.name)
+    own = table_of({suite.protocol_for(name).probe.kind for name in suite.datasets}, results)
+    lines = [own] if own else list(standing_lines(results))
+    click.echo("\n".join(["", *lines]))
 
 
 @app.command()
@@ -326,6 +336,7 @@ def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
             "suite": suite, "store": store, "stored": summary.stored, "skipped": summary.skipped,
             "elsewhere": summary.elsewhere, "diverged": summary.diverged, "left": summary.left, "failed": failures,
             "refused": [vars(r) for r in summary.refused],
+            "doubts": [{"dataset": c.dataset, "method": c.method, "key": c.key, "why": w} for c, w in summary.doubts],
             "seconds": summary.seconds,
         }  # fmt: skip
         click.echo(json.dumps(told, indent=2))
@@ -340,11 +351,23 @@ def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
         if same not in seen:  # the seeds of one method usually fail alike
             seen.add(same)
             click.echo(f"FAILED: {same}", err=True)
+    for why, doubted in _by_reason(summary.doubts).items():
+        which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
+        click.echo(f"not to be trusted: {which}: {why}", err=True)
     shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
     click.echo(
         f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
         f"{len(failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
     )
+
+
+def _by_reason(doubts: "Sequence[tuple[Cell, str]]") -> dict[str, list[str]]:
+    """Return the cells by what speaks against them."""
+    found: dict[str, list[str]] = {}
+    for cell, reasons in doubts:
+        for reason in reasons.split("; "):
+            found.setdefault(reason, []).append(f"{cell.dataset} {cell.method}")
+    return found
 
 
 @app.command()

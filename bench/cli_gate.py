@@ -40,7 +40,8 @@ def baseline(
     workers: int | None, data: str | None, plugins: Sequence[str],
 ) -> None:  # fmt: skip
     """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
-    from bench.gate.baseline import Baseline, asked_of, read_baseline, write_baseline
+    from bench.gate.asked import asked_of
+    from bench.gate.baseline import Baseline, read_baseline, write_baseline
 
     chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
     before = read_baseline(path) if path.exists() else None
@@ -87,13 +88,15 @@ def gate(
 ) -> None:  # fmt: skip
     """Tell whether any number of SUITE is worse than its baseline: exit 0 if not, 1 if so."""
     from bench.gate import files, text
+    from bench.gate.asked import check_suite_against
     from bench.gate.baseline import read_baseline
-    from bench.gate.running import check_suite_against, gate_suite
     from bench.stats.sequential import doubling
 
     held_to = read_baseline(Path(baseline_file))
     chosen = _suite(suite, data)
     check_suite_against(chosen, held_to, baseline_file)
+    from bench.gate.running import gate_suite  # brings torch, which a mistake in the call need not wait for
+
     seeds = len(held_to.measured.seeds)
     looks = doubling(first, seeds) if sequential else ()
     with _measuring(chosen, plugins, store, workers, seeds) as measure:
@@ -107,6 +110,36 @@ def gate(
         sys.exit(1)
 
 
+@click.command()
+@click.option("--metric", required=True, metavar="NAME", help="The metric.")
+@click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
+@click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
+@click.option(
+    "--store", "urls", multiple=True, default=["sqlite:///runs/uqbench.db"], show_default=True, metavar="URL",
+    help="Where results are kept; repeat it for the stores of several versions.",
+)  # fmt: skip
+def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
+    """Write how a metric went over the versions of the code, with the commits at which it changed."""
+    from contextlib import ExitStack, closing
+
+    from bench.gate.history import histories, history_page
+    from bench.store import Store
+
+    with ExitStack() as opened:
+        stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
+        series = histories(stores, metric, suite)
+        written = history_page(stores, metric, Path(out), suite)
+    versions = {version.name for each in series for version in each.versions}
+    click.echo(f"{metric}: {len(series)} series, {len(versions)} version{'s' * (len(versions) != 1)} of the code")
+    for each in series:
+        for change in each.changes:
+            click.echo(
+                f"{'better' if change.better else 'worse '} since {change.code}: {each.method} on {each.dataset}: "
+                f"{change.before:.4g} -> {change.after:.4g}  {change.subject}".rstrip()
+            )
+    click.echo(f"history: {written[0]}")
+
+
 def _suite(name: str, data: str | None) -> "Suite":
     import os
 
@@ -117,7 +150,7 @@ def _suite(name: str, data: str | None) -> "Suite":
         if not Path(data).is_dir():
             raise UserError(f"--data {data}: no such folder")
         os.environ[VARIABLE] = data
-    return load_suite(name)
+    return load_suite(name).only([], [])  # without what runs only when it is asked for by name
 
 
 @contextmanager
@@ -171,4 +204,4 @@ def _tell_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> N
         click.echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
 
 
-COMMANDS = (baseline, gate)
+COMMANDS = (baseline, gate, history)

@@ -4,7 +4,7 @@ Draw t is the same function whatever T is, however the rows are cut, and whateve
 come from a generator of its own. Drawing changes no state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +14,14 @@ from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
 from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors, work
+from bench.memory import keep_freed_memory
 from bench.reuse import reused_parts
 from bench.stack import Limits, is_large, threads
 from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
+
+# Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is new memory from the
+# system every time: 100 draws of an MLP at 2,000 rows took 225 ms at once and 60 ms in calls of this size.
+BYTES_AT_ONCE = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,50 +41,91 @@ def draw(job: Drawing, limits: Limits = Limits()) -> Array:
 
     T is the number asked for; a method whose draws read no random numbers has as many functions as networks.
     """
-    job = replace(job, method=bound(job.method, float_tensors(job.method, job.x.device)))
     versions = _versions(job)
     with torch.no_grad(), no_other_randomness("draw"):
-        values = _drawn(job, limits)
+        parts = [part.cpu().numpy() for part in Functions(job, limits).at(job.x)]
     if versions != _versions(job):
         raise RuntimeError("draw changed the network's tensors in place; return new ones")
-    return values
+    return np.concatenate(parts, axis=1)
 
 
-def _drawn(job: Drawing, limits: Limits) -> Array:
-    net = job.networks[0].net
-    net.module.eval()
-    tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
-    few = job.x[:2]
-    written, flops = work(lambda: job.method.draw(net, few, tape))
-    _check_outputs(job, job.method.draw(net, few[:1], row_tape))
-    # Noise that differs from row to row must not repeat in every chunk of rows; a function's own noise must.
-    by_row = tape.length != row_tape.length and len(few) > 1
-    large = is_large(flops / len(few), limits)
+@dataclass(frozen=True)
+class Cuts:
+    """How drawing is cut: what is computed in one call."""
 
-    networks = len(job.networks)
-    count = job.draws if tape.length.total else networks
-    each = -(-count // networks)  # draws from each network, rounded up
-    room = max(1, limits.bytes // max(1, written // len(few)))  # rows of draws that fit into memory
-    # The noise of rows is cut where the rows are cut, so there the limits may not decide.
-    row_chunk = min(len(job.x), ROWS_AT_ONCE if large or by_row else room)
-    draw_chunk = 1 if large else max(1, min(each, room // row_chunk))
-    network_chunk = 1 if large else max(1, room // (row_chunk * draw_chunk))
-    chunks = []
-    with threads(torch.get_num_threads() if large else 1), reused_parts(n.module for n in job.networks if large):
-        for begin in range(0, len(job.x), row_chunk):
-            x = job.x[begin : begin + row_chunk]
-            x = channels_last(x) if large else x
-            length = _tape_length(job, x) if by_row else tape.length
-            salt = (begin,) if by_row else ()
-            grid = []
-            for n in range(0, networks, network_chunk):
-                some = job.networks[n : n + network_chunk]
-                turns = [range(d, min(d + draw_chunk, each)) for d in range(0, each, draw_chunk)]
-                grid.append(torch.cat([_values(job, some, n, x, turn, length, salt) for turn in turns], dim=1))
-            # [networks, each, ...] -> draw t is number t // networks of network t mod networks
-            values = torch.cat(grid).transpose(0, 1).flatten(0, 1)
-            chunks.append(values[:count].cpu().numpy())
-    return np.concatenate(chunks, axis=1)
+    large: bool  # a network by itself, on all threads; otherwise many draws in one call, on one
+    by_row: bool  # the noise differs from row to row
+    rows: int
+    draws: int
+    networks: int
+
+
+class Functions:
+    """The functions of a drawing, examined once, to be evaluated at any rows. Call it without gradients."""
+
+    def __init__(self, job: Drawing, limits: Limits = Limits()) -> None:
+        keep_freed_memory()
+        self.job = job = replace(job, method=bound(job.method, float_tensors(job.method, job.x.device)))
+        net = job.networks[0].net
+        net.module.eval()
+        self._tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
+        few, outputs = job.x[:2], []
+        written, flops = work(lambda: job.method.draw(net, few, self._tape))
+        written_once, _ = work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
+        _check_outputs(job, outputs[0])
+        # Noise that differs from row to row must not repeat in every chunk of rows; a function's own noise must.
+        by_row = self._tape.length != row_tape.length and len(few) > 1
+        large = is_large(flops / len(few), limits)
+
+        networks = len(job.networks)
+        self.count = job.draws if self._tape.length.total else networks
+        self.each = each = -(-self.count // networks)  # draws from each network, rounded up
+        a_row = max(1, written - written_once)
+        beside = max(0, written_once - a_row)  # what a draw writes whatever the rows: its noisy weights
+        room = min(limits.bytes, BYTES_AT_ONCE)
+        # The noise of rows is cut where the rows are cut, so there the limits may not decide.
+        rows = min(len(job.x), ROWS_AT_ONCE if large or by_row else max(1, room // a_row))
+        fit = max(1, room // (rows * a_row + beside))  # draws whose tensors fit into memory
+        draws = 1 if large else min(each, fit)
+        self.cuts = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
+
+    @property
+    def threads(self) -> int:
+        """How many threads it computes with."""
+        return torch.get_num_threads() if self.cuts.large else 1
+
+    def tape_length(self, x: Tensor) -> TapeLength:
+        """Return how many random numbers one draw at these rows reads."""
+        if not self.cuts.by_row:
+            return self._tape.length
+        tape = BlankTape(x.device)
+        self.job.method.draw(self.job.networks[0].net, x, tape)
+        return tape.length
+
+    def numbers(self, t: int, length: TapeLength, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return the random numbers of draw t at the first rows, for a loop that makes one draw at a time."""
+        salt = (0,) if self.cuts.by_row else ()
+        normals, uniforms = numbers(generator(self.job.seed, "draw", t, *salt), 1, length)
+        return normals[0].to(device), uniforms[0].to(device)
+
+    def at(self, x: Tensor) -> Iterator[Tensor]:
+        """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
+        job, cuts, each = self.job, self.cuts, self.each
+        # What one draw of a network leaves for the next is kept; of an ensemble nothing is drawn twice.
+        modules = (fitted.module for fitted in job.networks if cuts.large and each > 1)
+        with threads(self.threads), reused_parts(modules):
+            for begin in range(0, len(x), cuts.rows):
+                part = x[begin : begin + cuts.rows]
+                part = channels_last(part) if cuts.large else part
+                length = self.tape_length(part)
+                salt = (begin,) if cuts.by_row else ()
+                grid = []
+                for n in range(0, len(job.networks), cuts.networks):
+                    some = job.networks[n : n + cuts.networks]
+                    turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
+                    grid.append(torch.cat([_values(job, some, n, part, turn, length, salt) for turn in turns], dim=1))
+                # [networks, each, ...] -> draw t is number t // networks of network t mod networks
+                yield torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
 
 
 def _versions(job: Drawing) -> list[int]:
@@ -129,9 +175,3 @@ def _values(
     ]
     over_networks = vmap(vmap(one, in_dims=(None, None, None, 0, 0)))
     return over_networks(stacked[0], stacked[1], stacked[2], normals, uniforms)
-
-
-def _tape_length(job: Drawing, x: Tensor) -> TapeLength:
-    tape = BlankTape(x.device)
-    job.method.draw(job.networks[0].net, x, tape)
-    return tape.length

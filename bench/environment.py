@@ -38,6 +38,14 @@ def cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+def driver(device: str) -> str:
+    """Return the version of the GPU's driver as the system tells it; 'none' for the processor itself."""
+    if not device.startswith("cuda"):
+        return "none"
+    told = Path("/proc/driver/nvidia/version")
+    return told.read_text("utf-8", "replace").partition("\n")[0].strip() if told.is_file() else "unknown"
+
+
 @cache
 def code_version() -> str:
     """Return the git commit of the code, with a mark when it was changed since, or '' outside a checkout."""

@@ -8,18 +8,19 @@ import math
 import traceback
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bench.api import Array, Method, Split
 from bench.cell import Outcome
+from bench.checkpoints import name_of
 from bench.folds import folds
 from bench.member import Fitted, Member, finished, held_out_loss, training_form
 from bench.networks import network_factory
 from bench.prepare import Prepared, prepare
-from bench.probes import Subject, find
+from bench.probes import Finding, Subject, Untrained, find, find_together
 from bench.protocol import Protocol, Training
 from bench.registry import in_one_line
 from bench.search import Configuration, Selection, configurations
@@ -36,6 +37,8 @@ class Job:
     split: Split
     seed: int
     data: str = ""  # the fingerprint of the split
+    plugin: str = ""  # name, origin and version of the method
+    checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
     fitted: dict[int, Fitted] = field(default_factory=dict)
@@ -65,7 +68,12 @@ def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits(
     still_open = set(range(len(jobs)))
     try:
         rows = _Data(device)
-        for said in (_searched(jobs, rows, limits), _trained(jobs, rows, limits)):
+        alone = [number for number, job in enumerate(jobs) if not job.protocol.together]
+        for said in (
+            _numbered(_searched([jobs[n] for n in alone], rows, limits), alone),
+            _numbered(_trained([jobs[n] for n in alone], rows, limits), alone),
+            _looked_at_together(jobs, device, limits),
+        ):
             for number, each in said:
                 if isinstance(each, Outcome):
                     still_open.remove(number)
@@ -74,6 +82,29 @@ def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits(
         message = told(error)
         for number in sorted(still_open):
             yield number, Outcome("failed", message)
+
+
+def _numbered(said: Iterator[tuple[int, Said]], numbers: Sequence[int]) -> Iterator[tuple[int, Said]]:
+    """Yield what is said about some of the jobs under their numbers among all."""
+    for number, each in said:
+        yield numbers[number], each
+
+
+def _looked_at_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
+    groups: dict[str, list[int]] = {}
+    for number, job in enumerate(jobs):
+        if job.protocol.together:
+            groups.setdefault(repr(job.protocol.probe), []).append(number)
+    for numbers in groups.values():
+        subjects = [Untrained(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
+        for number, found in find_together(subjects, device, limits):
+            yield numbers[number], Outcome("failed", told(found)) if isinstance(found, Exception) else _told(found)
+
+
+def _told(found: Finding) -> Outcome:
+    untrained = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}
+    doubts = "; ".join(found.doubts)
+    return Outcome("ok", doubts, metrics=found.metrics, training={**untrained, **found.record}, arrays=found.arrays)
 
 
 class _Data:
@@ -155,7 +186,8 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
         for k in range(method.networks):
             place = (job.place, kind, repr(training), k)
             if place not in members:
-                members[place] = _member(job, form, training, data.of(job), _network_seed(job, k))
+                member = _member(job, form, training, data.of(job), _network_seed(job, k))
+                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, k))
             waiting.setdefault(place, []).append((number, k))
     trainings = list(members)
     for item in fit_and_tell([members[t] for t in trainings], limits):
@@ -168,6 +200,13 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
             if len(job.fitted) == networks[number]:
                 yield number, _judged(job, data.of(job), limits)
                 job.fitted.clear()
+
+
+def _checkpoint(job: Job, method: Method, training: Training, k: int) -> str:
+    """Return the file of a training that may be long: the same for all methods that share the training."""
+    kind, form = training_form(method)
+    plugin = job.plugin if form is method else ""
+    return f"{job.checkpoints}/{name_of(plugin, kind, training, k)}" if job.checkpoints else ""
 
 
 def _network_seed(job: Job, k: int) -> int:

@@ -4,8 +4,7 @@ The functions here are about *one* network; `bench.stack` runs them over many at
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_optio
 from bench.augmentation import crop_and_flip
 from bench.graph import STEPS_THAT_PAY_FOR_COMPILING
 from bench.optim import Step, make_optimizer
+from bench.precision import forward_precision
 from bench.protocol import Training
 from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
 
@@ -62,6 +62,7 @@ class Member:
     rows: Rows
     seed: int
     siblings: int = 1  # members that its own cell trains in the same way: the configurations and folds of a search
+    checkpoint: str = ""  # the file below a folder of checkpoints where a large network is kept; none: nowhere
 
     @property
     def batch_rows(self) -> int:
@@ -244,8 +245,11 @@ def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tup
         with torch.enable_grad():
             leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
             loss, written = objective(leaves)
-            gradient = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
-        return dict(zip(leaves, gradient, strict=True)), (loss.detach(), {k: b.detach() for k, b in written.items()})
+            gradients = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+        # Kernels' gradients come channels last, and weights would follow. A training that is taken up again begins with
+        # ordinary weights, and sums over them must run in the same order to end in the same bits.
+        plain = {name: gradient.contiguous() for name, gradient in zip(leaves, gradients, strict=True)}
+        return plain, (loss.detach(), {name: b.detach() for name, b in written.items()})
 
     return differentiated
 
@@ -253,13 +257,6 @@ def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tup
 def channels_last(x: Tensor) -> Tensor:
     """Return images laid out as convolutions like them; other rows as they are."""
     return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
-
-
-@contextmanager
-def forward_precision(name: str, device: torch.device) -> Iterator[None]:
-    """Compute products inside the block in this precision; what autocast knows to need more stays in float32."""
-    with torch.autocast(device.type, torch.bfloat16, enabled=name == "bfloat16"):
-        yield
 
 
 def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:

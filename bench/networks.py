@@ -117,12 +117,10 @@ class SmallConvolutional(nn.Module):
         self, inputs: tuple[int, ...], channels: Sequence[int], outputs: int, activation: Activation = "relu"
     ) -> None:
         super().__init__()
-        size = min(inputs[1:]) >> len(channels)
-        if not size:
-            raise UserError(f"network 'conv' halves {inputs[1]} x {inputs[2]} images too often: give fewer layers")
-        self.layers = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1) for a, b in pairwise([inputs[0], *channels]))
+        widths = [inputs[0], *channels]
+        self.layers = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1) for a, b in pairwise(widths))
         left = (inputs[1] >> len(channels)) * (inputs[2] >> len(channels))
-        self.head = nn.Linear([inputs[0], *channels][-1] * left, outputs)
+        self.head = nn.Linear(widths[-1] * left, outputs)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor, hidden: Hidden = unchanged) -> Tensor:
@@ -142,6 +140,9 @@ def network_factory(network: Architecture, problem: Problem) -> NewNetwork:
     if network.kind == "resnet8":
         return lambda outputs: ResNet8(problem.inputs[0], outputs)
     if network.kind == "conv":
+        _, height, width = problem.inputs
+        if not min(height, width) >> len(network.hidden):
+            raise UserError(f"network 'conv' halves {height} x {width} images too often: give 'hidden' fewer layers")
         return lambda outputs: SmallConvolutional(problem.inputs, network.hidden, outputs, network.activation)
     size = math.prod(problem.inputs)
     return lambda outputs: MLP(size, network.hidden, outputs, network.activation)

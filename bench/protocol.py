@@ -100,9 +100,40 @@ class NoiseProbe:
             raise ValueError("probe.levels: name at least one level, the lowest first, none twice")
 
 
-# What is asked of trained networks: `bench.probes`.
-Probe = Annotated[TestProbe | ShiftProbe | NoiseProbe, Field(discriminator="kind")]
-PROBES: dict[str, type] = {"test": TestProbe, "shift": ShiftProbe, "softmax-noise": NoiseProbe}
+Mode = Literal["engine", "naive", "compiled"]
+DEFAULT_MODES: tuple[Mode, ...] = ("engine", "naive")
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class LatencyProbe:
+    """Time passes over the test rows, all methods and numbers of draws in turn; nothing is trained."""
+
+    kind: Literal["latency"] = "latency"
+    draws: list[Positive] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
+    batch: Positive = 500  # rows of one call
+    rows: Annotated[int, Field(ge=0, strict=True)] = 0  # test rows of a pass; 0: all there are
+    repeats: Positive = 10  # timed passes of each series
+    modes: list[Mode] = Field(default_factory=lambda: list(DEFAULT_MODES))
+    dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
+    threads: Annotated[int, Field(ge=0, strict=True)] = 0  # 0: one a core
+    warm_up: Positive = 5  # passes of each series at most, before its times count
+
+    def __post_init__(self) -> None:
+        for name, values in (("draws", self.draws), ("modes", self.modes)):
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"probe.{name}: name at least one, and none twice")
+
+    def evaluations(self, rows: int) -> int:
+        """Return how many functions are evaluated at how many of so many rows, about."""
+        return (self.repeats + 3) * sum(self.draws) * len(self.modes) * min(rows, self.rows or rows)
+
+
+# What is asked of networks: `bench.probes`.
+Probe = Annotated[TestProbe | ShiftProbe | NoiseProbe | LatencyProbe, Field(discriminator="kind")]
+PROBES: dict[str, type] = {
+    "test": TestProbe, "shift": ShiftProbe, "softmax-noise": NoiseProbe, "latency": LatencyProbe,
+}  # fmt: skip
+Together = LatencyProbe  # those that look at all cells of a suite at once: one unit, with nothing beside it
 
 
 @dataclass(frozen=True, config=_CLOSED)
@@ -129,3 +160,8 @@ class Protocol:
             raise ValueError(f"grid.{empty[0]}: name at least one value")
         if 0.0 in self.grid.get("learning_rate", []):
             raise ValueError("grid.learning_rate: a rate of 0 trains nothing")
+
+    @property
+    def together(self) -> bool:
+        """Does the probe look at all cells of a suite at once, and train none?"""
+        return isinstance(self.probe, Together)

@@ -12,23 +12,27 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from bench import checkpoints
 from bench.cell import Cell, Outcome, from_bytes, to_bytes
 from bench.engines import OUT_OF_TIME, Engine, LostWorkerError
 from bench.engines.inline import InlineEngine
 from bench.errors import UserError
 from bench.plan import Refused, plan
 from bench.progress import Progress
+from bench.protocol import PROBES, Together
 from bench.registry import Registry
 from bench.stack import Limits
 from bench.store import Store, SuiteRecord, living_owner
 from bench.suite import Suite
-from bench.units import UNKNOWN_COST, Unit, Units, cut
+from bench.units import TOGETHER, UNKNOWN_COST, Unit, Units, cut
 from bench.work import Errand, Letter, Order, PluginFile, carry_out
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_BEATS = 10.0
+TOGETHER_PROBES = frozenset(kind for kind, probe in PROBES.items() if issubclass(probe, Together))
 SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 
@@ -42,6 +46,7 @@ class Summary:
     diverged: int = 0
     left: int = 0  # not done when the run was stopped
     failures: list[tuple[Cell, str]] = field(default_factory=list)
+    doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that should not be trusted, and why
     refused: list[Refused] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -83,7 +88,9 @@ def rerun(
     summary = Summary()
     units = Units()
     for cell in cells:
-        units.add((cell.dataset, cell.method), UNKNOWN_COST, [cell])
+        probe = json.loads(cell.spec)["protocol"].get("probe", {})
+        family = TOGETHER if probe.get("kind") in TOGETHER_PROBES else (cell.dataset, cell.method)
+        units.add(family, UNKNOWN_COST, [cell])
         units.failed_before.add(cell.key)
     _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
     summary.seconds = time.perf_counter() - began
@@ -129,7 +136,10 @@ class _Drive:
         self, suite: str, registry: Registry, store: Store, device: str, limits: Limits, watch: Watch,
         tell: Tell, stopping: Callable[[], bool], summary: Summary,
     ) -> None:  # fmt: skip
-        self.suite, self.store, self.device, self.limits = suite, store, device, limits
+        self.checkpoints = Path(limits.checkpoints or checkpoints.folder_of(store.arrays.folder)).resolve()
+        self.unfinished: set[str] = set()  # places of cells that failed: their trainings may still be of use
+        self.suite, self.store, self.device = suite, store, device
+        self.limits = replace(limits, checkpoints=str(self.checkpoints))
         self.watch, self.tell, self.stopping, self.summary = watch, tell, stopping, summary
         self.progress = Progress()
         self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
@@ -226,9 +236,23 @@ class _Drive:
             self.progress.datasets[cell.dataset] -= 1
             self.summary.stored += outcome.status != "failed"
             self.summary.diverged += outcome.status == "diverged"
+            if outcome.status == "ok" and outcome.message:
+                self.summary.doubts.append((cell, outcome.message))
             if outcome.status == "failed":
                 self.summary.failures.append((cell, outcome.message))
+            self._forget_checkpoints(cell, outcome)
             self.watch(cell, outcome)
+
+    def _forget_checkpoints(self, cell: Cell, outcome: Outcome) -> None:
+        """Remove the checkpoints of a cell's place when no cell is left that could go on from them."""
+        if not self.checkpoints.is_dir():
+            return
+        place = checkpoints.place_of(cell.spec)
+        if outcome.status == "failed":
+            self.unfinished.add(place)
+        left = [*self.unheard.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
+        if place not in self.unfinished and all(checkpoints.place_of(other.spec) != place for other in left):
+            checkpoints.forget(self.checkpoints, place)
 
     def _close(self, number: int) -> None:
         """Take an order that ended off the list; see to what it left undone."""

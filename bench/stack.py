@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from bench import checkpoints
 from bench.graph import compiled, compiler_found, trace
 from bench.member import (
     ROWS_AT_ONCE,
@@ -42,9 +44,10 @@ from bench.member import (
     validation_tape,
 )
 from bench.optim import epoch_rates, make_optimizer
+from bench.precision import warn_of_emulation
 from bench.tape import TapeLength, block_calls, generator, write_numbers
 
-Path = Literal["auto", "stack", "plain"]
+PathName = Literal["auto", "stack", "plain"]
 
 SECONDS_BETWEEN_WORDS = 1.0  # about how far it is
 
@@ -56,10 +59,11 @@ FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
 class Limits:
     """How the engine may use the machine. None of it changes a result by more than rounding."""
 
-    path: Path = "auto"
+    path: PathName = "auto"
     compiling: bool | None = None  # None: where a compiler is found and the training is long enough to pay
     slots: int = SLOTS
     bytes: int = 2**30
+    checkpoints: str = ""  # the folder where large networks are kept after every epoch; none: nowhere
 
 
 def is_large(flops_per_row: float, limits: Limits) -> bool:
@@ -134,6 +138,24 @@ class _Slot:
         self.used = member.steps_per_epoch * member.batch_rows
         self.whole = member.batch_rows == self.rows
 
+    def kept(self) -> dict[str, Tensor]:
+        """Return what the next epoch depends on beside the network's tensors."""
+        return {
+            "history": torch.tensor(self.history, dtype=torch.float64).view(-1, 2),
+            "best": torch.tensor([self.best, self.since_best], dtype=torch.float64),
+            "shuffles": self.shuffles.get_state(),
+            "noise": self.noise.get_state(),
+        }
+
+    def take_up(self, kept: dict[str, Tensor]) -> None:
+        """Go on where `kept` was written."""
+        self.history = [(loss, validation) for loss, validation in kept["history"].tolist()]
+        self.epoch = len(self.history)
+        self.best, since_best = kept["best"].tolist()
+        self.since_best = int(since_best)
+        self.shuffles.set_state(kept["shuffles"])
+        self.noise.set_state(kept["noise"])
+
     def order(self) -> Tensor:
         """Return the rows of the next epoch's batches, one batch after the other."""
         return self.train if self.whole else self.train[torch.randperm(self.rows, generator=self.shuffles)[: self.used]]
@@ -146,6 +168,7 @@ class _Stack:
         self.members, self.cost, self.large = members, cost, large
         self.model = members[0]
         self.device = self.model.rows.x.device
+        warn_of_emulation(self.model.training.precision, self.device)
         # A large network reads its own rows; a stack needs one table for all.
         self.table, self.offsets = _joined([m.rows for m in (members[:1] if large else members)])
         self.waiting = deque(range(len(members)))
@@ -157,6 +180,7 @@ class _Stack:
         # A stack of one would go through other kernels than a larger one and differ in the last bit.
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
         self.slots: list[_Slot | None] = [None] * (1 if large else max(2, min(fits, len(members))))
+        self.folder = Path(limits.checkpoints) if large and limits.checkpoints else None
         self.told = time.monotonic()
         self.calls: dict[str, Callable[..., Any]] = {}
         self.checked: set[str] = set()
@@ -173,7 +197,9 @@ class _Stack:
         }
         self.best = self._kept()
         while self.waiting or any(self.slots):
-            self._admit()
+            yield from self._admit()
+            if not any(self.slots):
+                continue
             losses = self._train_epoch()
             yield from self._close_epoch(losses)
             self._compact()
@@ -182,13 +208,13 @@ class _Stack:
                 busy = [slot.epoch for slot in self.slots if slot is not None]
                 yield Progress(len(busy), len(self.waiting), 0, max(busy, default=0))
 
-    def _admit(self) -> None:
+    def _admit(self) -> Iterator[tuple[int, Fitted]]:
         free = [place for place, slot in enumerate(self.slots) if slot is None]
         if free and self.waiting:
             # Hooks may return one tensor under two names, or one number for all slots: give every slot its own memory.
             self.columns = pytree.tree_map(lambda t: t.clone(memory_format=torch.contiguous_format), self.columns)
         for place in free:
-            if self.waiting:
+            while self.waiting and self.slots[place] is None:
                 number = self.waiting.popleft()
                 member = self.members[number]
                 first = start(member)
@@ -198,7 +224,10 @@ class _Stack:
                 if self.large:
                     self.table = (member.rows.x, member.rows.y)
                 offset = 0 if self.large else self.offsets[id(member.rows)]
-                self.slots[place] = _Slot(number, member, offset, first.module)
+                self.slots[place] = slot = _Slot(number, member, offset, first.module)
+                if self._taken_up(slot) and (end := self._end(slot)):
+                    self.slots[place] = None
+                    yield number, self._result(place, slot, end)
 
     def _train_epoch(self) -> list[float]:
         order = self._per_slot(lambda slot: slot.order(), self.steps * self.model.batch_rows)
@@ -254,18 +283,24 @@ class _Stack:
             for part, tensors in self.best.items():
                 for name, tensor in tensors.items():
                     tensor.index_copy_(0, places, self.columns[part][name].index_select(0, places))
-        for place, (slot, validation) in enumerate(zip(self.slots, watched, strict=True)):
+        for place, slot in enumerate(self.slots):
             if slot is None:
                 continue
-            training = slot.member.training
-            diverged = not math.isfinite(losses[place]) or (validation is not None and not math.isfinite(validation))
-            tired = validation is not None and slot.since_best >= training.patience
-            if diverged or tired or slot.epoch >= training.epochs:
+            self._keep(slot)
+            if end := self._end(slot):
                 self.slots[place] = None
-                yield slot.number, self._result(place, slot, losses[place], diverged)
+                yield slot.number, self._result(place, slot, end)
 
-    def _result(self, place: int, slot: _Slot, loss: float, diverged: bool) -> Fitted:
-        restored = self.watched and not diverged
+    def _end(self, slot: _Slot) -> Literal["", "ok", "diverged"]:
+        """Return how a member's training has ended, if it has."""
+        loss, validation = slot.history[-1]
+        if not math.isfinite(loss) or (self.watched and not math.isfinite(validation)):
+            return "diverged"
+        tired = self.watched and slot.since_best >= slot.member.training.patience
+        return "ok" if tired or slot.epoch >= slot.member.training.epochs else ""
+
+    def _result(self, place: int, slot: _Slot, status: Literal["ok", "diverged"]) -> Fitted:
+        restored = self.watched and status == "ok"
         source = self.best if restored else self.columns
         kept = {
             part: {name: t[place].clone() for name, t in source[part].items()}
@@ -274,12 +309,42 @@ class _Stack:
         return Fitted(
             slot.module,
             **kept,
-            status="diverged" if diverged else "ok",
+            status=status,
             epochs=slot.epoch,
-            train_loss=loss,
+            train_loss=slot.history[-1][0],
             validation_loss=slot.best if restored else None,
             history=slot.history,
         )
+
+    def _parts(self) -> dict[str, dict[str, Tensor]]:
+        """Return all tensors of the one network of a large stack."""
+        now = {part: self.columns[part] for part in ("params", "buffers", "memory", "state")}
+        best = {f"best {part}": tensors for part, tensors in self.best.items()}
+        return {part: {name: t[0] for name, t in tensors.items()} for part, tensors in (now | best).items()}
+
+    def _keep(self, slot: _Slot) -> None:
+        """Write the checkpoint of a large network."""
+        if self.folder is not None and slot.member.checkpoint:
+            parts = self._parts() | {"member": slot.kept()}
+            form = checkpoints.form(self.device, self.compiling)
+            if not checkpoints.save(self.folder / slot.member.checkpoint, parts, form):
+                self.folder = None
+
+    def _taken_up(self, slot: _Slot) -> bool:
+        """Go on from a large network's checkpoint, if there is one."""
+        if self.folder is None or not slot.member.checkpoint:
+            return False
+        form = checkpoints.form(self.device, self.compiling)
+        parts = checkpoints.load(self.folder / slot.member.checkpoint, form, self._parts())
+        if parts is None:
+            return False
+        slot.take_up(parts.pop("member"))
+        for part, tensors in parts.items():
+            target = self.best if part.startswith("best ") else self.columns
+            into = target[part.removeprefix("best ")]
+            for name, tensor in tensors.items():
+                into[name][0] = tensor
+        return True
 
     def _validation_losses(self) -> list[float | None]:
         chosen = self._per_slot(lambda slot: slot.validation, len(self.model.rows.validation))

@@ -35,6 +35,7 @@ from bench.schema import (
     suites,
     wanted,
 )
+from bench.timings import refuse_bare_timings
 
 __all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "living_owner"]
 
@@ -141,6 +142,7 @@ class Store:
         The first result of a cell stays: two drivers may both have made it. Only a failure gives way.
         """
         batch = _one_each(results)
+        refuse_bare_timings(outcome for _, outcome in batch)
         values = [
             {"key": cell.key, "metric": name, "value": float(value)}
             for cell, outcome in batch
@@ -203,6 +205,12 @@ class Store:
         query = select(*columns).join(metrics, metrics.c.key == wanted.c.key).where(wanted.c.suite == suite)
         order = (wanted.c.dataset, wanted.c.method, wanted.c.seed, metrics.c.metric)
         return self.database.rows(query.order_by(*order))
+
+    def values_of(self, metric: str) -> list[dict[str, Any]]:
+        """Return one row a value of a metric, also of cells that no suite wants: spec, code, dirty, finished, value."""
+        columns = (cells.c.spec, cells.c.code, cells.c.dirty, cells.c.finished, metrics.c.value)
+        query = select(*columns).join(metrics, metrics.c.key == cells.c.key).where(metrics.c.metric == metric)
+        return self.database.rows(query.order_by(cells.c.finished, cells.c.key))
 
     def cells(self, suite: str) -> list[dict[str, Any]]:
         """Return one row a cell of a suite: status (None: not run yet), message, training, timing, environment."""

@@ -98,10 +98,10 @@ class Suite(BaseModel):
                 if name not in entries:
                     raise unknown_name(kind, name, entries, self.where)
             kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
-        if not datasets:
-            kept["datasets"] = {name: entry for name, entry in self.datasets.items() if not entry.optional}
+        asked = {name: self.datasets[name].model_copy(update={"optional": False}) for name in datasets}
+        kept["datasets"] = {n: asked.get(n, e) for n, e in kept["datasets"].items() if n in asked or not e.optional}
         chosen_part = self.model_copy(update=kept)
-        chosen_part._whole = not methods and len(kept["datasets"]) == len(self.datasets) and not datasets
+        chosen_part._whole = not datasets and not methods and len(kept["datasets"]) == len(self.datasets)
         return chosen_part
 
 
@@ -165,6 +165,8 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
     _protocol(suite.protocol, where)
     for name, entry in suite.datasets.items():
         _protocol(_merged(suite.protocol, entry.changes), f"{where}: datasets.{name}")
+    if all(entry.optional for entry in suite.datasets.values()):
+        raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
     if suite.baseline is not None and suite.baseline not in suite.methods:
         raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
     if suite.metrics or suite.gate.metrics or suite.gate.margins:

@@ -19,7 +19,7 @@ from bench.member import expected_steps, training_form, work
 from bench.networks import network_factory
 from bench.plan import Task
 from bench.probes import rows_asked
-from bench.protocol import Architecture, Protocol
+from bench.protocol import Architecture, Protocol, Together
 from bench.search import configurations
 from bench.stack import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 
@@ -88,6 +88,9 @@ class Unit:
         return [replace(self, repeats=half) for half in (self.repeats[:middle], self.repeats[middle:])]
 
 
+TOGETHER = "together"  # the family of the cells that one worker looks at in turn
+
+
 class Units:
     """Collects missing cells and cuts them into units."""
 
@@ -99,6 +102,9 @@ class Units:
     def add_task(self, task: Task, missing: Sequence[Cell]) -> None:
         """Take the missing cells of a task, to those that train alike."""
         if missing:
+            if task.protocol.together:
+                self.add(TOGETHER, _cost_together(task, self._costs.get(TOGETHER)), missing)
+                return
             kind, _ = training_form(task.plugin)
             space = json.loads(missing[0].spec)["space"]
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
@@ -108,11 +114,13 @@ class Units:
     def add(self, family: Hashable, cost: Cost, cells: Iterable[Cell]) -> None:
         """Take cells that are carried out together with others of the family."""
         known = self._costs.get(family)
-        if known is None or cost.networks > known.networks:  # the networks of a smaller ensemble are among them
+        # The networks of a smaller ensemble are among those of a larger one.
+        if family == TOGETHER or known is None or cost.networks > known.networks:
             self._costs[family] = cost
         repeats = self._repeats.setdefault(family, {})
         for cell in cells:
-            repeats.setdefault(cell.seed, []).append(cell)
+            # What is looked at together is one repeat, which is never cut.
+            repeats.setdefault(0 if family == TOGETHER else cell.seed, []).append(cell)
 
     def cut(self, workers: int) -> list[Unit]:
         """Return the units."""
@@ -179,6 +187,15 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     if searched > 1:  # the search is most of it: configurations x folds, which train one network each
         networks = searched * protocol.folds + networks
     return Cost(steps, step, networks, SECONDS_A_CELL + drawing, size * (1 + protocol.folds * (searched > 1)), large)
+
+
+def _cost_together(task: Task, before: Cost | None) -> Cost:
+    """Estimate what cells that are looked at together need, beside those that were added before."""
+    split, probe = task.splits[0], task.protocol.probe
+    assert isinstance(probe, Together)
+    flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.protocol.network, split.problem)
+    seconds = SECONDS_A_CELL + len(task.cells) * flops / FLOPS_A_SECOND + (before.seconds_beside if before else 0.0)
+    return Cost(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)
 
 
 _flops: dict[tuple[str, Problem], float] = {}

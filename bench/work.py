@@ -18,6 +18,7 @@ from typing import Any, Literal
 from bench import jobs as carried
 from bench.api import Split
 from bench.cell import Outcome, to_bytes
+from bench.checkpoints import place_of
 from bench.environment import facts
 from bench.errors import UserError
 from bench.jobs import Job, told
@@ -142,7 +143,10 @@ def _job(errand: Errand, plugins: tuple[PluginFile, ...]) -> Job:
         )
     selection = Selection.from_json(errand.search) if errand.search else None
     protocol = Protocol(**about["protocol"])
-    return Job(made["method"], protocol, split[0], about["seed"], split[1], about["space"], selection)
+    return Job(
+        made["method"], protocol, split[0], about["seed"], split[1], json.dumps(about["method"][:3]),
+        place_of(errand.spec), about["space"], selection,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=2)

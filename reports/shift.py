@@ -12,6 +12,7 @@ from bench.reports._shown import arrow, band, labelled, methods_of
 from bench.theme import house_style, legend, look, panels
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
+ALL = "all"  # the name under which means over corruptions are stored, and the clean test set as severity 0
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Shift(Report):
         for dataset, own in rows.groupby("dataset", sort=True):
             metrics = _metrics(results, own)
             blocks.append(_mean_figure(str(dataset), own, metrics[: self.metrics]))
-            if own["corruption"].nunique() > 1:
+            if len(_corruptions(own)) > 1:
                 blocks.append(self._corruption_figure(str(dataset), own, metrics[0]))
             blocks.append(_table(str(dataset), own, metrics))
         blocks += _detection(results.frame)
@@ -43,13 +44,13 @@ class Shift(Report):
 
     def _corruption_figure(self, dataset: str, rows: pd.DataFrame, metric: Metric) -> Figure:
         own = rows[rows["base"] == metric.name]
-        names = list(dict.fromkeys(own["corruption"]))
+        names, clean = _corruptions(own), (own["corruption"] == ALL) & (own["severity"] == 0)
         shown = names[: self.corruptions]
         numbers = []
         with house_style():
             figure, axes = panels(len(shown), width=3.0, height=2.2, sharey=True)
             for axis, corruption in zip(axes, shown, strict=True):
-                part = own[own["corruption"] == corruption]
+                part = own[(own["corruption"] == corruption) | clean]
                 numbers += [(corruption, *row) for row in _curves(axis, part)]
                 axis.set_title(corruption, parse_math=False)
                 axis.set_xlabel("severity")
@@ -79,6 +80,10 @@ def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
     return [declared[name] for name in dict.fromkeys([*named, *present])]
 
 
+def _corruptions(rows: pd.DataFrame) -> list[str]:
+    return [str(name) for name in dict.fromkeys(rows["corruption"]) if name != ALL]
+
+
 def _curves(axis: object, rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
     """Draw one curve a method, mean and band over the seeds; return the numbers."""
     numbers = []
@@ -99,7 +104,9 @@ def _curves(axis: object, rows: pd.DataFrame) -> list[tuple[str, float, float, f
 
 def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Figure:
     numbers, said = [], []
-    count = rows["corruption"].nunique()
+    count = len(_corruptions(rows))
+    whole = rows[rows["corruption"] == ALL]
+    rows = rows if whole.empty else whole
     with house_style():
         figure, axes = panels(len(metrics), width=3.4, height=2.5)
         for axis, metric in zip(axes, metrics, strict=True):
@@ -135,7 +142,7 @@ def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
 
 def _detection(frame: pd.DataFrame) -> list[Block]:
     parts = frame["metric"].astype(str).str.partition("@")
-    rows = frame.assign(foreign=parts[2])[(parts[0] == "ood_auroc") & (parts[2] != "")]
+    rows = frame.assign(foreign=parts[2])[(parts[0] == "ood_auroc") & (parts[2] != "") & ~parts[2].str.contains(":")]
     if rows.empty:
         return []
     groups = rows.groupby(["dataset", "method", "foreign"], sort=False)["value"]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import ndimage
+from scipy.stats import kstest
 
 from bench.corruptions import (
     CORRUPTIONS,
@@ -14,8 +15,12 @@ from bench.corruptions import (
     _quantised,
     add_noise,
     corrupt,
+    corrupted_test_images,
+    foreign_test_images,
     inverted,
+    noisy_test_images,
     permuted,
+    uniform_noise,
 )
 from bench.errors import UserError
 
@@ -142,6 +147,24 @@ def test_foreign_images(images: Images) -> None:
     order = permuted(number, generator())[0, 0].ravel().astype(int)
     np.testing.assert_array_equal(mixed.reshape(60, 3, -1), images.reshape(60, 3, -1)[:, :, order])  # one order for all
     assert (order != np.arange(1024)).mean() > 0.9
+    noise = uniform_noise(images, generator())
+    assert noise.shape == images.shape
+    assert abs(np.corrcoef(noise.ravel(), images.ravel())[0, 1]) < 0.01
+    assert kstest(noise.ravel(), "uniform").pvalue > 1e-3
+
+
+def test_images_of_a_split_are_the_same_wherever_they_are_asked_for(images: Images) -> None:
+    def made(number: int) -> list[Images]:
+        return [
+            corrupted_test_images(images, "gaussian-noise", 3, number),
+            foreign_test_images(images, "permuted", number),
+            noisy_test_images(images, 0.3, number),
+        ]
+
+    np.testing.assert_array_equal(made(4), made(4))
+    assert not any(np.array_equal(one, other) for one, other in zip(made(4), made(5), strict=True))
+    noise = [(noisy_test_images(images, std, 1) - images) / std for std in (0.1, 0.4)]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-5)  # the same noise, only stronger
 
 
 def test_what_cannot_be_corrupted(images: Images) -> None:
@@ -150,5 +173,7 @@ def test_what_cannot_be_corrupted(images: Images) -> None:
     for severity in (0, 6):
         with pytest.raises(UserError, match="from 1 to 5"):
             corrupt(images, "contrast", severity, generator())
+    with pytest.raises(UserError, match="did you mean inverted"):
+        foreign_test_images(images, "invertd", 0)
     with pytest.raises(UserError, match=r"got \[60, 3072\]"):
         corrupt(images.reshape(60, -1), "contrast", 1, generator())

@@ -67,6 +67,19 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         ('title = "t"\n[datasets.toy]\n[methods]\n', "methods", "name at least one"),
         ('title = "t"\ndatasets = ["toy"]\n[methods.deterministic]\n', "datasets", "valid dictionary"),
         ('title = "t"\n[datasets]\ntoy = 3\n[methods.deterministic]\n', "datasets.toy", "valid dictionary"),
+        (GOOD + "[probe]\nkind = 'shift'\nseverety = 3\n", "probe: unknown key 'severety'", "mean severities?"),
+        (GOOD + "[probe]\nkind = 'softmax-noise'\nlevel = [1.0]\n", "probe: unknown key 'level'", "mean levels"),
+        (GOOD + "[probe]\nkind = 'test'\nrows = 3\n", "probe: unknown key 'rows'", "known: kind"),
+        (GOOD + "[probe]\nkind = 'shfit'\n", "probe: unknown kind 'shfit'", "did you mean shift?"),
+        (GOOD + "[probe]\nrows = 3\n", "probe.kind", "required"),
+        ("probe = 3\n" + GOOD, "probe", "dictionary"),
+        (GOOD + "[probe]\nkind = 'shift'\nseverities = [6]\n", "probe.severities.0", "less than or equal to 5, got 6"),
+        (GOOD + "[probe]\nkind = 'shift'\nseverities = []\n", "corruptions and severities", "go together"),
+        (GOOD + "[probe]\nkind = 'shift'\ncorruptions = ['contrst']\n", "probe.corruptions", "did you mean contrast?"),
+        (GOOD + "[probe]\nkind = 'shift'\nforeign = ['invertd']\n", "probe.foreign", "did you mean inverted or"),
+        (GOOD + "[probe]\nkind = 'shift'\nforeign = ['inverted', 'inverted']\n", "probe.foreign", "named twice"),
+        (GOOD + "[probe]\nkind = 'softmax-noise'\nlevels = [0.2, 0.1]\n", "probe.levels", "the lowest first"),
+        (GOOD + "[probe]\nkind = 'softmax-noise'\nlevels = []\n", "probe.levels", "at least one level"),
         ("baseline = 'determinstic'\n" + GOOD, "baseline", "did you mean deterministic?"),
         ("metrics = ['rmsee']\n" + GOOD, "metrics: unknown metric 'rmsee'", "did you mean rmse"),
         ("metrics = 'rmse'\n" + GOOD, "metrics", "valid list"),
@@ -178,6 +191,18 @@ def test_only() -> None:
     assert len(suite.only([], []).methods) == 2
     with pytest.raises(UserError, match=r"suites/quick\.toml: unknown dataset 'digit'; did you mean digits"):
         load_suite("quick").only(["digit"], [])
+
+
+def test_an_optional_dataset_runs_only_when_it_is_named(write_suite: WriteSuite) -> None:
+    path = write_suite('title = "t"\n[datasets.toy]\n[datasets.digits]\noptional = true\n[methods.deterministic]\n')
+    suite = load_suite(path)
+    usual, named = suite.only([], []), suite.only(["digits"], [])
+    assert (list(usual.datasets), list(named.datasets)) == (["toy"], ["digits"])
+    assert list(named.only([], []).datasets) == ["digits"]
+    assert not usual.whole  # what is stored of the other one stays in the suite
+    assert named.datasets["digits"].options == {}
+    path = write_suite('title = "t"\n[datasets.toy]\noptional = true\n[methods.deterministic]\n')
+    assert "at least one must not be optional" in refused(path)
 
 
 def test_added_plugins_can_be_set() -> None:

@@ -19,10 +19,8 @@ from bench.errors import UserError
 from bench.gate.measured import Measured, Place
 from bench.schema import content_hash
 from bench.stats.paired import Array
-from bench.suite import Suite
 
 FORMAT = 1
-ASKED = ("baseline", "datasets", "methods", "protocol")  # what of a suite decides about its numbers
 
 
 @dataclass(frozen=True)
@@ -52,35 +50,6 @@ class Baseline:
     def code(self) -> str:
         """The code that made it."""
         return ", ".join(self.measured.codes) or "unknown"
-
-
-def asked_of(suite: Suite) -> dict[str, Any]:
-    """Return what of a suite decides about its numbers."""
-    content = suite.model_dump(mode="json")
-    return {name: content[name] for name in ASKED}
-
-
-def asked_differently(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what a suite asks for differently, a key a line; datasets and methods on one side only are left out."""
-    found = []
-    for name in ASKED:
-        a, b = then.get(name), now.get(name)
-        if name in ("datasets", "methods"):
-            common = {key for key in a or {} if key in (b or {})}
-            a, b = ({key: value for key, value in (side or {}).items() if key in common} for side in (a, b))
-        found += _different(a, b, name)
-    return found
-
-
-def _different(a: Any, b: Any, place: str) -> list[str]:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        keys = sorted({*a, *b})
-        return [line for key in keys for line in _different(a.get(key), b.get(key), f"{place}.{key}")]
-    return [] if a == b else [f"{place.removeprefix('protocol.')} was {_said(a)} and is {_said(b)}"]
-
-
-def _said(value: Any) -> str:
-    return "not given" if value is None else json.dumps(value)
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:

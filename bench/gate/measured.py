@@ -4,15 +4,17 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from bench.api import Results
 from bench.metrics import Metric, catalogue, declaration
 from bench.stats.paired import Array
 from bench.suite import Suite
+
+if TYPE_CHECKING:
+    from bench.api import Results
 
 Place = tuple[str, str]  # dataset, method
 
@@ -60,7 +62,7 @@ def gated_metrics(suite: Suite) -> list[str]:
     return list(suite.gate.metrics or suite.metrics or catalogue())
 
 
-def measured(results: Results, metrics: Collection[str], seeds: Sequence[int]) -> Measured:
+def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int]) -> Measured:
     """Return what a store holds of some metrics at some seeds."""
     frame, cells = results.frame, results.cells
     stored = [str(name) for name in frame["metric"].unique()]

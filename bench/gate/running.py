@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.environment import code_version
 from bench.errors import UserError
-from bench.gate.baseline import Baseline, asked_differently, asked_of
+from bench.gate.baseline import Baseline
 from bench.gate.gate import Gate, gate
 from bench.gate.margins import read_margins
 from bench.gate.measured import Measured, Place, gated_metrics, measured
@@ -71,18 +71,6 @@ class Measuring:
                 methods[dataset].add(suite.baseline)  # the others are measured against it, seed by seed
         for dataset, chosen in sorted(methods.items()):
             yield suite.only([dataset], sorted(chosen))
-
-
-def check_suite_against(suite: Suite, baseline: Baseline, path: str) -> None:
-    """Refuse a baseline of another suite, or of the same one when it asked for something else."""
-    if suite.name != baseline.suite:
-        raise UserError(f"{path} is the baseline of suite {baseline.suite}, not of {suite.name}")
-    if changed := asked_differently(baseline.asked, asked_of(suite)):
-        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
-        raise UserError(
-            f"{suite.where} asks for something else than {path}: {changed[0]}{more}; make the baseline anew with "
-            f"'uqbench baseline {suite.name} --out {path} --update --why REASON'"
-        )
 
 
 def rules_of(suite: Suite) -> Rules:

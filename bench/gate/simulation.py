@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import scipy.stats
 from numpy.typing import NDArray
 
 from bench.errors import UserError
@@ -166,6 +167,9 @@ def report(pool: Pool, rules: Rules, gates: int, generator: np.random.Generator)
     told = f"median correlation of pairs {correlation(pool):.2f}"
     yield f"| same splits, all other random numbers new ({told}, {len(pool.again.seeds)} seeds) | {_percent(found)} |"
     yield f"| other seeds: nothing ties the pairs | {_percent(detection(pool, rules, gates, 10, 'seeds', generator))} |"
+    level = scipy.stats.norm.isf(rules.alpha / comparisons)
+    most = float(scipy.stats.norm.sf(level - np.sqrt(10 / 2)))
+    yield f"| other seeds: the most that a test could catch (known variance, Bonferroni) | {_percent(most)} |"
 
 
 def _percent(share: float) -> str:

@@ -151,13 +151,13 @@ def _tested(row: Compared, metric: Metric, before: Array, after: Array, rules: R
     return replace(
         row,
         deviation=float(worse.std(ddof=1)),
-        p_worse=_one_sided(worse),
-        p_better=_one_sided(-worse),
+        p_worse=one_sided(worse),
+        p_better=one_sided(-worse),
         p_equivalent=float(equivalence_test(worse, row.margin)),
     )
 
 
-def _one_sided(worse: Array) -> float:
+def one_sided(worse: Array) -> float:
     """Return p of the one-sided t-test that the mean is above zero.
 
     The same difference in every pair is not noise of seeds, however few pairs there are: p is 0.

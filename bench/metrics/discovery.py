@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from bench.errors import UserError, unknown_name
 from bench.metrics import (
     declared_classification,
+    declared_cost,
     declared_intervals,
     declared_regression,
     declared_selective,
@@ -23,6 +24,7 @@ BUILT_IN: tuple[Metric, ...] = (
     *declared_classification.METRICS,
     *declared_selective.METRICS,
     *declared_shift.METRICS,
+    *declared_cost.METRICS,
 )
 
 

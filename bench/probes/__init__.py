@@ -4,12 +4,13 @@ A suite chooses one in its table `[probe]`; the options of each are declared in 
 at the test rows and scores.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from bench.api import Split
-from bench.probes import shift, softmax_noise, test
-from bench.probes.subject import Finding, Subject
+from bench.probes import latency, shift, softmax_noise, test
+from bench.probes.subject import Finding, Subject, Untrained
 from bench.protocol import Protocol
+from bench.stack import Limits
 
 PROBES: dict[str, Callable[[Subject], Finding]] = {
     "test": test.find,
@@ -20,10 +21,21 @@ PROBES: dict[str, Callable[[Subject], Finding]] = {
 CHECKS: dict[str, Callable[[Protocol, Split], None]] = {"shift": shift.check, "softmax-noise": softmax_noise.check}
 ROWS: dict[str, Callable[[Protocol, int], int]] = {"shift": shift.rows, "softmax-noise": softmax_noise.rows}
 
+Together = Callable[[Sequence[Untrained], str, Limits], Iterator[tuple[int, Finding | Exception]]]
+# Those that look at all cells of a unit at once, and need no trained networks.
+TOGETHER: dict[str, Together] = {"latency": latency.find_together}
+
 
 def find(subject: Subject) -> Finding:
     """Ask what the suite wants to know."""
     return PROBES[subject.protocol.probe.kind](subject)
+
+
+def find_together(
+    subjects: Sequence[Untrained], device: str, limits: Limits
+) -> Iterator[tuple[int, Finding | Exception]]:
+    """Ask of cells that are looked at together; yield the number of each and what was found, or what it raised."""
+    return TOGETHER[subjects[0].protocol.probe.kind](subjects, device, limits)
 
 
 def check(protocol: Protocol, split: Split) -> None:
@@ -38,4 +50,4 @@ def rows_asked(protocol: Protocol, test_rows: int) -> int:
     return asked(protocol, test_rows) if asked else test_rows
 
 
-__all__ = ["Finding", "Subject", "check", "find", "rows_asked"]
+__all__ = ["Finding", "Subject", "Untrained", "check", "find", "find_together", "rows_asked"]

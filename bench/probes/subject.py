@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
@@ -34,6 +35,16 @@ class Subject:
         return draw(drawing, self.limits)
 
 
+@dataclass(frozen=True, eq=False)
+class Untrained:
+    """A cell whose networks need not be trained."""
+
+    method: Method
+    protocol: Protocol
+    split: Split
+    seed: int
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a probe found: metric values, some of them under a condition (`accuracy@fog:3`), and arrays for figures."""
@@ -41,3 +52,5 @@ class Finding:
     metrics: Mapping[str, float] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
     diverged: str = ""  # why there is nothing to be measured
+    record: Mapping[str, Any] = field(default_factory=dict)  # what the row says beside, as JSON
+    doubts: Sequence[str] = ()  # why the numbers should not be trusted

@@ -3,7 +3,7 @@ import torch
 
 from bench.api import Problem
 from bench.errors import UserError
-from bench.networks import MLP, ResNet8, network_factory
+from bench.networks import MLP, NormalisedConvolution, ResNet8, network_factory
 from bench.protocol import Architecture
 
 
@@ -50,3 +50,42 @@ def test_factories_flatten_images_for_an_mlp_and_refuse_tables_for_a_resnet() ->
     assert isinstance(network_factory(Architecture(kind="resnet8"), images)(10), ResNet8)
     with pytest.raises(UserError, match="needs images"):
         network_factory(Architecture(kind="resnet8"), Problem("regression", (8,), 1))
+
+
+def test_the_small_convolutional_network_halves_the_image_with_every_layer() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def look(h: torch.Tensor) -> torch.Tensor:
+        seen.append(tuple(h.shape))
+        return h
+
+    images = Problem("classification", (2, 8, 10), 3)
+    module = network_factory(Architecture(kind="conv", hidden=[4, 6]), images)(3)
+    assert module(torch.zeros(5, 2, 8, 10), hidden=look).shape == (5, 3)
+    assert seen == [(5, 4, 4, 5), (5, 6, 2, 2)]
+    assert sum(p.numel() for p in module.parameters()) == (2 * 9 + 1) * 4 + (4 * 9 + 1) * 6 + (6 * 2 * 2 + 1) * 3
+
+
+def test_a_convolutional_network_that_halves_too_often_is_refused() -> None:
+    images = Problem("classification", (1, 8, 8), 3)
+    with pytest.raises(UserError, match="halves 8 x 8 images too often"):
+        network_factory(Architecture(kind="conv", hidden=[4] * 4), images)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_in_evaluation_batch_norm_is_folded_into_the_convolution(stride: int) -> None:
+    torch.manual_seed(3)
+    layer = NormalisedConvolution(3, 5, 3, stride)
+    with torch.no_grad():
+        for tensor in (layer.norm.weight, layer.norm.bias, layer.norm.running_mean, layer.norm.running_var):
+            assert tensor is not None
+            tensor.uniform_(0.5, 2.0)
+    x = torch.randn(4, 3, 8, 8)
+    layer.eval()
+    torch.testing.assert_close(layer(x), layer.norm(layer.conv(x)), atol=1e-5, rtol=1e-5)
+    layer.train()
+    before = layer.norm.running_mean.clone()  # type: ignore[union-attr]
+    assert torch.equal(layer(x), torch.nn.functional.batch_norm(
+        layer.conv(x), None, None, layer.norm.weight, layer.norm.bias, training=True
+    ))  # fmt: skip
+    assert not torch.equal(before, layer.norm.running_mean)  # type: ignore[arg-type]

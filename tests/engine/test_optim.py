@@ -9,7 +9,7 @@ from torch import nn
 from bench.api import Method
 from bench.member import Fitted, Member, start
 from bench.methods.deterministic import Deterministic
-from bench.optim import SCHEDULES
+from bench.optim import SCHEDULES, epoch_rates
 from bench.protocol import Architecture
 from bench.stack import Limits
 
@@ -31,10 +31,10 @@ def reference(
 
 @pytest.mark.parametrize("path", ["stack", "plain"])
 @pytest.mark.parametrize("name", ["adam", "sgd"])
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "step"])
 def test_200_steps_equal_torch_optim_with_rates_that_differ_in_the_stack(
     member: Callable[..., Member], fit_in_order: Callable[..., list[Fitted]], path: Literal["stack", "plain"],
-    name: str, schedule: Literal["constant", "cosine"],
+    name: str, schedule: Literal["constant", "cosine", "step"],
 ) -> None:  # fmt: skip
     members = [
         # tanh: at the kinks of a relu, differences of rounding grow without bound
@@ -73,3 +73,9 @@ def test_the_cosine_schedule_starts_at_one_and_ends_at_zero() -> None:
     assert SCHEDULES["cosine"](0.0) == 1.0
     assert SCHEDULES["cosine"](0.5) == pytest.approx(0.5)
     assert SCHEDULES["cosine"](1.0) == pytest.approx(0.0)
+
+
+def test_the_step_schedule_is_that_of_he_et_al() -> None:
+    # 64,000 steps: the rate falls by ten after 32,000 and after 48,000.
+    rates = epoch_rates("step", (0.0, 0.0), 0, 64, 1)[:, 0]
+    assert list(rates) == [1.0] * 32 + [0.1] * 16 + [0.01] * 16

@@ -68,7 +68,8 @@ def tiny_baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with tiny.toml, its baseline tiny.json and its results tiny.db."""
     folder = tmp_path_factory.mktemp("tiny")
     (folder / "tiny.toml").write_text(TINY, "utf-8")
-    from bench.gate.baseline import Baseline, Reason, asked_of, write_baseline
+    from bench.gate.asked import asked_of
+    from bench.gate.baseline import Baseline, Reason, write_baseline
     from bench.gate.running import Measuring, store_for
     from bench.registry import Registry
     from bench.suite import load_suite

@@ -1,0 +1,111 @@
+"""What repeated timings say: robust statistics, ratios with their uncertainty, and when not to believe them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Times = NDArray[np.float64]
+
+LEVEL = 0.95
+SPREAD = 0.1  # half of the repeats should lie within this share of their median
+DRIFT = 0.1  # by which the last rounds may be slower than the first
+LOAD_A_CORE = 0.5
+OTHERS = 0.1  # of the processors
+RESAMPLES = 2000
+FEW = 3  # repeats, below which a spread cannot be told
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """One series of repeats, all of them: an outlier is kept, and robust figures stand beside the mean."""
+
+    mean: float
+    mean_low: float
+    mean_high: float
+    median: float
+    p90: float
+    p99: float
+    minimum: float
+    maximum: float
+    repeats: int
+
+
+def statistics(times: Sequence[float] | Times) -> Statistics:
+    """Return the figures of a series; the interval of the mean is Student's, at 95 %."""
+    from scipy import stats
+
+    values = np.asarray(times, dtype=np.float64)
+    n, mean = len(values), float(values.mean())
+    half = math.nan
+    if n > 1:
+        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n))
+    median, p90, p99 = (float(q) for q in np.quantile(values, [0.5, 0.9, 0.99]))
+    return Statistics(mean, mean - half, mean + half, median, p90, p99, float(values.min()), float(values.max()), n)
+
+
+def told(found: Statistics) -> dict[str, float | None]:
+    """Return statistics as JSON has them: no NaN."""
+    return {name: value if math.isfinite(value) else None for name, value in asdict(found).items()}
+
+
+def ratio(times: Times, base: Times, random: np.random.Generator) -> tuple[float, float, float]:
+    """Return the ratio of two medians and its 95 % bootstrap interval.
+
+    The repeats of one round were made close to each other, so rounds are drawn, not single repeats.
+    """
+    n = min(len(times), len(base))
+    a, b = np.asarray(times[:n], dtype=np.float64), np.asarray(base[:n], dtype=np.float64)
+    chosen = random.integers(0, n, (RESAMPLES, n))
+    drawn = np.median(a[chosen], axis=1) / np.median(b[chosen], axis=1)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(np.median(a) / np.median(b)), float(low), float(high)
+
+
+def spread(times: Times) -> float:
+    """Return the distance between the quartiles, relative to the median."""
+    low, middle, high = np.quantile(times, [0.25, 0.5, 0.75])
+    return float((high - low) / middle)
+
+
+def drift(rounds: Sequence[Times]) -> float:
+    """Return how much slower the last third of the rounds was than the first: 0.1 is ten per cent.
+
+    `rounds` holds one array for each series, a value a round. Each series counts relative to its own median.
+    """
+    relative = np.mean([times / np.median(times) for times in rounds], axis=0)
+    third = max(1, len(relative) // 3)
+    return float(np.median(relative[-third:]) / np.median(relative[:third]) - 1)
+
+
+def doubts_of_series(times: Mapping[str, Times], unstable: Sequence[str] = ()) -> list[str]:
+    """Return why some series of a cell should not be trusted; the series are named by their condition."""
+    wide = {name: spread(values) for name, values in times.items() if len(values) >= FEW and spread(values) > SPREAD}
+    doubts = []
+    if wide:
+        worst = max(wide, key=lambda name: wide[name])
+        doubts.append(
+            f"the middle half of the repeats spreads over more than {SPREAD:.0%} of the median in {len(wide)} of "
+            f"{len(times)} series, most in {worst} ({wide[worst]:.0%})"
+        )
+    if unstable:
+        doubts.append(f"the warm-up ended before the times of {' and '.join(unstable)} were stable")
+    return doubts
+
+
+def doubts_of_machine(
+    load: float | None, cores: int, others: float | None, rounds: Sequence[Times], throttled: str = ""
+) -> list[str]:
+    """Return why nothing that was measured should be trusted."""
+    doubts = []
+    if load is not None and load > LOAD_A_CORE * cores:
+        doubts.append(f"the machine was loaded: {load:.1f} processes on {cores} cores in the minute before")
+    if others is not None and others > OTHERS:
+        doubts.append(f"other processes used {others:.0%} of the processors meanwhile")
+    if rounds and len(rounds[0]) >= FEW and drift(rounds) > DRIFT:
+        doubts.append(f"the machine became {drift(rounds):.0%} slower while it was measured (throttled or loaded)")
+    if throttled:
+        doubts.append(throttled)
+    return doubts

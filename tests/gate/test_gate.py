@@ -1,0 +1,73 @@
+"""A gate that looks several times: what it measures, what it settles, and its error rate."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pytest
+
+from bench.gate.gate import gate
+from bench.gate.measured import Measured, Place
+from bench.gate.surroundings import differences, same_machine
+from bench.gate.verdicts import Rules
+from tests.gate.problems import ENVIRONMENT, baseline, measured, spread
+
+SAME, NOISY, WORSE = ("toy", "same"), ("toy", "noisy"), ("wine", "worse")
+
+
+class Measure:
+    """Gives what there is, and remembers what was asked."""
+
+    def __init__(self, all_: Measured) -> None:
+        self.all_ = all_
+        self.asked: list[tuple[int, set[Place] | None]] = []
+
+    def __call__(self, seeds: int, places: Collection[Place] | None) -> Measured:
+        self.asked.append((seeds, None if places is None else set(places)))
+        return self.all_.first(seeds)
+
+
+def test_more_seeds_are_measured_only_where_a_question_is_open() -> None:
+    generator = np.random.default_rng(0)
+    before = {place: {"rmse": generator.normal(1.0, 0.1, 20)} for place in (SAME, NOISY, WORSE)}
+    after = {
+        SAME: before[SAME],
+        NOISY: {"rmse": generator.normal(1.0, 0.1, 20)},
+        WORSE: {"rmse": before[WORSE]["rmse"] + generator.normal(0.5, 0.01, 20)},
+    }
+    measure = Measure(measured(after))
+    made = gate(baseline(measured(before)), measure, Rules(), looks=(3, 6, 12, 20))
+    assert measure.asked == [(3, None), (6, {NOISY, WORSE}), (12, {NOISY}), (20, {NOISY})]
+    verdicts = {row.place: (row.verdict, row.pairs) for row in made.rows}
+    assert verdicts == {SAME: ("identical", 3), WORSE: ("regressed", 6), NOISY: ("inconclusive", 20)}
+
+
+def test_an_unchanged_suite_is_settled_at_the_first_look() -> None:
+    values = {place: {"rmse": spread(1.0, 0.1)} for place in (SAME, NOISY)}
+    measure = Measure(measured(values))
+    made = gate(baseline(measured(values)), measure, Rules(), looks=(3, 6, 10))
+    assert measure.asked == [(3, None)]
+    assert made.identical
+    assert made.values == 6
+
+
+def test_looking_often_keeps_the_level() -> None:
+    """The same studies tested at every look without spending would fail more often than the level says."""
+    generator = np.random.default_rng(1)
+    names = ("rmse", "mae", "crps")
+    alarms = 0
+    for _ in range(150):
+        before, after = ({NOISY: {name: generator.normal(1.0, 0.1, 20) for name in names}} for _ in range(2))
+        made = gate(baseline(measured(before)), Measure(measured(after)), Rules(alpha=0.2), looks=(5, 10, 15, 20))
+        alarms += bool(made.failing())
+    assert 0 < alarms <= 41  # 20 % are 30; above 41 it is 1 % likely
+
+
+@pytest.mark.parametrize(("fact", "same"), [("cpu", False), ("threads", False), ("torch", True), ("pandas", True)])
+def test_times_need_the_same_machine(fact: str, same: bool) -> None:
+    assert same_machine(ENVIRONMENT, {**ENVIRONMENT, fact: "other"}) is same
+
+
+def test_what_differs_is_told_and_what_makes_no_numbers_is_not() -> None:
+    assert differences(ENVIRONMENT, {**ENVIRONMENT, "torch": "3.0", "seaborn": "9"}) == [
+        "torch: 2.13.0 in the baseline, now 3.0"
+    ]
