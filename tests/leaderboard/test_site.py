@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import jsonschema
 import pytest
 
+from bench.about import options_of
 from bench.errors import UserError
 from bench.leaderboard import collect
 from bench.leaderboard.document import schema
@@ -225,3 +226,11 @@ def test_pages_tell_what_the_plugins_say(store: Store, tmp_path: Path) -> None:
     dataset = Page(tmp_path / "datasets" / "diabetes.html").text
     assert "442" in dataset
     assert registry.load("dataset", "diabetes").source in dataset
+
+
+def test_a_default_is_not_the_value_that_was_given() -> None:
+    registry = Registry()
+    usual = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {}))}
+    made = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {"rate": 0.77}))}
+    assert made == usual
+    assert "rate" in usual
