@@ -15,8 +15,8 @@ from bench.store import Store
 from tests import report_store
 from tests.report_store import PAPER
 
-TOY = {"training": {"epochs": 500, "learning_rate": 0.005}, "network": {"hidden": [100]}, "draws": 500}
-OPTIONS = {"rows": 200, "test": "same"}
+TOY: dict[str, Any] = {"training": {"epochs": 500, "learning_rate": 0.005}, "network": {"hidden": [100]}, "draws": 500}
+OPTIONS: dict[str, Any] = {"rows": 200, "test": "same"}
 
 
 def toy(store: Store, means: Mapping[str, Mapping[str, float]], seeds: int = 8, **changes: Any) -> StoredResults:
@@ -62,7 +62,7 @@ def test_too_few_seeds_are_inconclusive_and_say_how_many_it_takes(store: Store) 
     found = section(toy(store, AS_CLAIMED, seeds=3))
     assert found is not None
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "claims")
-    row = table.data.set_index("claim").loc["On the toy function MCNI (fixed) covers more than MC dropout"]
+    row: Any = table.data.set_index("claim").loc["On the toy function MCNI (fixed) covers more than MC dropout"]
     assert row["verdict"] == "inconclusive"
     assert row["seeds it would take, or why not"] == "at least 5 seeds"
 
@@ -75,7 +75,7 @@ def test_tables_stand_beside_the_papers(store: Store) -> None:
     found = section(toy(store, AS_CLAIMED))
     assert found is not None
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Figure 1")
-    row = table.data.set_index(["method", "metric"]).loc[("mc-dropout", "mpiw")]
+    row: Any = table.data.set_index(["method", "metric"]).loc[("mc-dropout", "mpiw")]
     assert row["paper"] == "0.4616"
     assert float(row["ours, mpiw"].split(" ± ")[0]) == pytest.approx(0.46, abs=0.02)
     facts = next(b for b in found.blocks if isinstance(b, Facts)).facts
