@@ -49,7 +49,8 @@ def prepare(
     train, validation = fold or held_out(len(split.train_x), protocol, seed)
     fitted = train.numpy()
 
-    mean, std = _input_scale(split.train_x[fitted]) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
+    trains = split.train_x[fitted] if len(validation) else split.train_x  # all of it: no copy
+    mean, std = _input_scale(trains) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
     y_mean, y_std, scale = 0.0, 1.0, None
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
