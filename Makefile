@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test check gate bench faults thorough package-test validity picture clean
+.PHONY: demo test check gate bench bench-compare faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -24,6 +24,13 @@ gate: .venv/installed
 
 bench: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks -o addopts=--import-mode=importlib -s
+
+# Which hot path got slower than in the run saved last, by ratio? Fails above SLOWER; the new times are saved in .benchmarks.
+SLOWER ?= 1.3
+bench-compare: .venv/installed-bench
+	$(BIN)/python -m pytest tests/benchmarks/test_hot_paths.py -o addopts=--import-mode=importlib -q --benchmark-autosave \
+		--benchmark-columns=min,median --benchmark-sort=name -k "not against"
+	$(BIN)/python tests/benchmarks/compare.py .benchmarks $(SLOWER)
 
 # The long forms of tests: fifty kills, all checks over all plug-ins, the scaffolded package in a venv made from nothing.
 faults: .venv/installed-test

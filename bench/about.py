@@ -52,7 +52,7 @@ def _option(field: "Field[Any]", plugin: object) -> Option:
         kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
     elif hasattr(field.type, "__args__"):
         kind = str(field.type)
-    default = "" if field.default is MISSING else repr(getattr(plugin, field.name))
+    default = "" if field.default is MISSING else repr(field.default)  # whatever this one was made with
     return Option(field.name, kind, default, _comment(type(plugin), field.name))
 
 

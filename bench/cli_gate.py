@@ -150,7 +150,7 @@ def _suite(name: str, data: str | None) -> "Suite":
         if not Path(data).is_dir():
             raise UserError(f"--data {data}: no such folder")
         os.environ[VARIABLE] = data
-    return load_suite(name)
+    return load_suite(name).only([], [])  # without what runs only when it is asked for by name
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _measuring(
     from tqdm import tqdm
 
     from bench.engines.choice import choose
-    from bench.gate.running import Measuring, store_for
+    from bench.gate.running import Measuring, StoppedError, store_for
     from bench.registry import Registry
     from bench.signals import polite_stop
 
@@ -176,7 +176,11 @@ def _measuring(
             "engine": choose("auto", workers, None, "cpu", None), "watch": lambda cell, outcome: bar.update(),
             "tell": bar.set_postfix_str, "stopping": lambda: bool(stop),
         }  # fmt: skip
-        yield Measuring(suite, Registry([Path(p) for p in plugins]), opened, how)
+        try:
+            yield Measuring(suite, Registry([Path(p) for p in plugins]), opened, how)
+        except StoppedError as error:
+            click.echo(f"uqbench: {error}", err=True)
+            sys.exit(128 + (stop.signal or 2))
 
 
 def _reason(code: str, why: str) -> Any:

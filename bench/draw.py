@@ -102,10 +102,17 @@ class Functions:
         self.job.method.draw(self.job.networks[0].net, x, tape)
         return tape.length
 
+    def numbers(self, t: int, length: TapeLength, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return the random numbers of draw t at the first rows, for a loop that makes one draw at a time."""
+        salt = (0,) if self.cuts.by_row else ()
+        normals, uniforms = numbers(generator(self.job.seed, "draw", t, *salt), 1, length)
+        return normals[0].to(device), uniforms[0].to(device)
+
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
         job, cuts, each = self.job, self.cuts, self.each
-        modules = (fitted.module for fitted in job.networks if cuts.large)
+        # What one draw of a network leaves for the next is kept; of an ensemble nothing is drawn twice.
+        modules = (fitted.module for fitted in job.networks if cuts.large and each > 1)
         with threads(self.threads), reused_parts(modules):
             for begin in range(0, len(x), cuts.rows):
                 part = x[begin : begin + cuts.rows]

@@ -23,7 +23,7 @@ def forward_precision(name: str, device: torch.device) -> Iterator[None]:
 def computes_bfloat16(device: torch.device) -> bool:
     """Does the device multiply in bfloat16 itself?"""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     able = torch.cpu.get_capabilities()
     return any(able.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16"))  # the last is Arm's name
 

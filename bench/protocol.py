@@ -4,7 +4,7 @@ Plain validated data, light to import. Every field is part of a cell's key.
 """
 
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
@@ -100,6 +100,10 @@ class NoiseProbe:
             raise ValueError("probe.levels: name at least one level, the lowest first, none twice")
 
 
+Mode = Literal["engine", "naive", "compiled"]
+DEFAULT_MODES: tuple[Mode, ...] = ("engine", "naive")
+
+
 @dataclass(frozen=True, config=_CLOSED)
 class LatencyProbe:
     """Time passes over the test rows, all methods and numbers of draws in turn; nothing is trained."""
@@ -109,12 +113,10 @@ class LatencyProbe:
     batch: Positive = 500  # rows of one call
     rows: Annotated[int, Field(ge=0, strict=True)] = 0  # test rows of a pass; 0: all there are
     repeats: Positive = 10  # timed passes of each series
-    modes: list[Literal["engine", "naive", "compiled"]] = Field(default_factory=lambda: ["engine", "naive"])
+    modes: list[Mode] = Field(default_factory=lambda: list(DEFAULT_MODES))
     dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
     threads: Annotated[int, Field(ge=0, strict=True)] = 0  # 0: one a core
     warm_up: Positive = 5  # passes of each series at most, before its times count
-
-    together: ClassVar[bool] = True  # all cells are one unit, so that they are measured in turn and nothing runs beside
 
     def __post_init__(self) -> None:
         for name, values in (("draws", self.draws), ("modes", self.modes)):
@@ -131,6 +133,7 @@ Probe = Annotated[TestProbe | ShiftProbe | NoiseProbe | LatencyProbe, Field(disc
 PROBES: dict[str, type] = {
     "test": TestProbe, "shift": ShiftProbe, "softmax-noise": NoiseProbe, "latency": LatencyProbe,
 }  # fmt: skip
+Together = LatencyProbe  # those that look at all cells of a suite at once: one unit, with nothing beside it
 
 
 @dataclass(frozen=True, config=_CLOSED)
@@ -161,4 +164,4 @@ class Protocol:
     @property
     def together(self) -> bool:
         """Does the probe look at all cells of a suite at once, and train none?"""
-        return bool(getattr(self.probe, "together", False))
+        return isinstance(self.probe, Together)

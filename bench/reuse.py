@@ -50,10 +50,10 @@ class _LastCall:
         if named or len(inputs) != 1 or not isinstance(inputs[0], Tensor):
             return self._compute(*inputs, **named)
         given = [inputs[0], *self._part.parameters(), *self._part.buffers()]
-        *known, output = self._tensors or [None]
+        known = self._tensors[:-1]
         same = len(known) == len(given) and all(a is b for a, b in zip(known, given, strict=True))
-        if same and output is not None and [t._version for t in self._tensors] == self._versions:
-            return output
+        if same and [t._version for t in self._tensors] == self._versions:
+            return self._tensors[-1]
         output = self._compute(inputs[0])
         if isinstance(output, Tensor):
             self._tensors = [*given, output]

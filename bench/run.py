@@ -22,7 +22,7 @@ from bench.engines.inline import InlineEngine
 from bench.errors import UserError
 from bench.plan import Refused, plan
 from bench.progress import Progress
-from bench.protocol import PROBES
+from bench.protocol import PROBES, Together
 from bench.registry import Registry
 from bench.stack import Limits
 from bench.store import Store, SuiteRecord, living_owner
@@ -32,7 +32,7 @@ from bench.work import Errand, Letter, Order, PluginFile, carry_out
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_BEATS = 10.0
-TOGETHER_PROBES = frozenset(kind for kind, probe in PROBES.items() if getattr(probe, "together", False))
+TOGETHER_PROBES = frozenset(kind for kind, probe in PROBES.items() if issubclass(probe, Together))
 SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 

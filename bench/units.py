@@ -19,7 +19,7 @@ from bench.member import expected_steps, training_form, work
 from bench.networks import network_factory
 from bench.plan import Task
 from bench.probes import rows_asked
-from bench.protocol import Architecture, Protocol
+from bench.protocol import Architecture, Protocol, Together
 from bench.search import configurations
 from bench.stack import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 
@@ -192,6 +192,7 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
 def _cost_together(task: Task, before: Cost | None) -> Cost:
     """Estimate what cells that are looked at together need, beside those that were added before."""
     split, probe = task.splits[0], task.protocol.probe
+    assert isinstance(probe, Together)
     flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.protocol.network, split.problem)
     seconds = SECONDS_A_CELL + len(task.cells) * flops / FLOPS_A_SECOND + (before.seconds_beside if before else 0.0)
     return Cost(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
 from bench.metrics import Metric, catalogue
-from bench.theme import BETTER, EVEN, INK, WORSE, house_style
+from bench.theme import BETTER, EVEN, INK, WORSE, house_style, short
 
 Options = Mapping[str, Any]
 NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]
@@ -73,7 +73,7 @@ class MCNIAblation(Report):
                 row = list(dict.fromkeys(d for d, _, _ in panels)).index(dataset)
                 column = places.get(dataset, 0)
                 places[dataset] = column + 1
-                drawn = _panel(axes[row][column], f"{dataset}: {metric.name}", metric, others, told, rows)
+                drawn = _panel(axes[row][column], f"{short(dataset)}: {metric.name}", metric, others, told, rows)
                 better = ", ".join(told[label] for label, *_, word in drawn if word == "better")
                 said.append(f"{dataset}, {metric.name}: {better or 'none'}")
                 numbers += [(dataset, metric.name, *one) for one in drawn]
@@ -171,7 +171,7 @@ def _panel(
         drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))
     axis.set_yticks(range(len(labels)), [told[label] for label in labels], fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.5)
-    axis.set_title(title, fontsize=9, parse_math=False)
+    axis.set_title(title, fontsize=9)
     axis.tick_params(axis="x", labelsize=7)
     axis.locator_params(axis="x", nbins=4)
     return drawn

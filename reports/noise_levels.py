@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.theme import COLOURS, INK, house_style, panels
+from bench.theme import COLOURS, INK, house_style, panels, short
 
 FRONT = "inspect/"
 BINS = 30
@@ -53,7 +53,7 @@ class NoiseLevels(Report):
                 counts, edges = np.histogram(values, bins=BINS)
                 axis.stairs(counts / values.size, edges, fill=True, color=COLOURS[0], alpha=0.75)
                 axis.axvline(values.mean(), color=INK, linewidth=1, linestyle=(0, (4, 2)))
-                axis.set_title(layer, parse_math=False)
+                axis.set_title(short(layer))
                 axis.set_xlabel("level")
                 axis.set_ylabel("share of values")
                 numbers += [(layer, edges[i], edges[i + 1], int(n)) for i, n in enumerate(counts)]

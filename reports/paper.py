@@ -49,7 +49,7 @@ class Paper(Report):
             ),
             Facts(_counts([one for _, one in judged])),
             *(Text(_told(name, paper["experiments"][name], *found[name])) for name in held),
-            _claims(judged),
+            *_claims(judged, held),
         ]
         blocks += [
             _table(table, held[table["experiment"]]) for table in paper["tables"] if table["experiment"] in held
@@ -147,7 +147,19 @@ def _told(name: str, experiment: Mapping[str, Any], held: Held | None, departure
     )
 
 
-def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]]) -> Table:
+def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Held]) -> list[Block]:
+    """Return the claims that some suite speaks to, and, folded, those that none does."""
+    spoken = [(claim, one) for claim, one in judged if claim["experiment"] in held]
+    silent = [(claim, one) for claim, one in judged if claim["experiment"] not in held]
+    made: list[Block] = [_claim_table("Claims of the paper", spoken, "claims", False)]
+    if silent:
+        made.append(_claim_table("Claims that no suite of this page speaks to", silent, "claims-not-run", True))
+    return made
+
+
+def _claim_table(
+    caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]], name: str, folded: bool
+) -> Table:  # fmt: skip
     rows = [
         {
             "claim": claim["text"], "verdict": one.verdict, "our numbers": one.numbers, "decided by": one.test,
@@ -155,7 +167,7 @@ def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]]) -> Table:
         }
         for claim, one in judged
     ]  # fmt: skip
-    return Table("Claims of the paper", pd.DataFrame(rows), name="claims")
+    return Table(caption, pd.DataFrame(rows), name=name, folded=folded)
 
 
 def _table(table: Mapping[str, Any], held: Held) -> Table:

@@ -10,7 +10,7 @@ from bench.api import Array, Figure, Report, Results, Section, Text
 from bench.metrics import pit_values, quantile_curve, reliability_curve
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._shown import band
-from bench.theme import EVEN, house_style, legend, look, panels
+from bench.theme import EVEN, house_style, legend, look, panels, short
 
 Points = dict[str, tuple[Array, Array, Array, Array]]  # x, mean, low, high of each method
 LEVELS = 21
@@ -97,7 +97,7 @@ def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> F
                 count = len(x)
                 numbers += list(zip([dataset] * count, [method] * count, x, mean, low, high, strict=True))
             said.append(f"{dataset}: {min(gaps, key=lambda m: gaps[m])}")
-            axis.set_title(dataset, parse_math=False)
+            axis.set_title(short(dataset))
             axis.set_xlabel("confidence" if classes else "predicted probability")
             axis.set_ylabel("share of right predictions" if classes else "share of observations below")
             axis.set_xlim(0, 1)

@@ -9,7 +9,7 @@ from bench.api import Array, Curves, Figure, Report, Results, Section, Text
 from bench.metrics import ranked, risk_coverage_curve
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._shown import band
-from bench.theme import house_style, legend, look, panels
+from bench.theme import house_style, legend, look, panels, short
 
 GRID = np.linspace(0.05, 1.0, 20)  # of coverage
 
@@ -54,7 +54,7 @@ class RiskCoverage(Report):
                         axis.fill_between(GRID, low, high, color=look(method).colour, alpha=0.15, linewidth=0)
                     numbers += list(zip([dataset] * 20, [method] * 20, GRID.round(2), mean, low, high, strict=True))
                 best.append(f"{dataset}: {min(means, key=lambda m: means[m])}")
-                axis.set_title(dataset, parse_math=False)
+                axis.set_title(short(dataset))
                 axis.set_xlabel("coverage (share of rows kept)")
                 axis.set_ylabel("error rate" if classes else "RMSE (target unit)")
                 axis.set_xlim(0, 1)

@@ -9,7 +9,7 @@ import pandas as pd
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
 from bench.metrics import Metric, catalogue
 from bench.reports._shown import arrow, band, labelled, methods_of
-from bench.theme import house_style, legend, look, panels
+from bench.theme import house_style, legend, look, panels, short
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
 ALL = "all"  # the name under which means over corruptions are stored, and the clean test set as severity 0
@@ -52,7 +52,7 @@ class Shift(Report):
             for axis, corruption in zip(axes, shown, strict=True):
                 part = own[(own["corruption"] == corruption) | clean]
                 numbers += [(corruption, *row) for row in _curves(axis, part)]
-                axis.set_title(corruption, parse_math=False)
+                axis.set_title(short(corruption))
                 axis.set_xlabel("severity")
                 axis.set_ylabel(labelled(metric))
             legend(figure, methods_of(own), points=True)

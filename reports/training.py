@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table
-from bench.theme import house_style, legend, look, panels
+from bench.theme import house_style, legend, look, panels, short
 
 TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
 POINTS = 60  # of a curve
@@ -84,7 +84,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
                     numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
                     ends[method] = float(np.nanmin(curve))
             said.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
-            axis.set_title(dataset, parse_math=False)
+            axis.set_title(short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")
             axis.set_xscale("log")

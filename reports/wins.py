@@ -14,6 +14,8 @@ from bench.reports._shown import arrow, lead_metrics, plural
 from bench.stats import Pairings, Settings, corrected, pairings
 from bench.theme import BETTER, INK, WORSE, house_style, short
 
+MOST_TOLD = 12  # methods up to which the numbers stand in the matrix; beyond, its colours and its table tell them
+
 
 @dataclass(frozen=True)
 class Wins(Report):
@@ -53,7 +55,8 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         hidden = np.eye(size, dtype=bool) | np.isnan(effect)
         words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
         seaborn.heatmap(
-            np.where(hidden, 0.5, effect), mask=hidden, annot=words, fmt="", cmap=colours, vmin=0, vmax=1, ax=axis,
+            np.where(hidden, 0.5, effect), mask=hidden, annot=words if size <= MOST_TOLD else None, fmt="",
+            cmap=colours, vmin=0, vmax=1, ax=axis,
             cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
             annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
         )  # fmt: skip
@@ -61,6 +64,8 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, color=INK)
         axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
         axis.grid(False)
+        for text in axis.texts:
+            text.set_in_layout(False)  # they are inside of the matrix: hundreds that the layout need not measure
     rows = [
         (methods[i], methods[j], *(int(n) for n in counts[:, i, j]), effect[i, j], 2 * effect[i, j] - 1)
         for i in range(size) for j in range(size) if i != j and not np.isnan(effect[i, j])

@@ -70,6 +70,9 @@ def test_the_wheel_holds_all_sources_and_data(wheel: list[str]) -> None:
         "datasets/*.py",
         "reports/*.py",
         "suites/*.toml",
+        "leaderboard/*.py",
+        "leaderboard/schema.json",
+        "leaderboard/templates/*",
         "page.html",
     ):
         expected = {f"bench/{path.relative_to(ROOT / 'bench').as_posix()}" for path in (ROOT / "bench").glob(pattern)}

@@ -40,6 +40,10 @@ def store_for(url: str | None) -> Iterator[Store]:
         yield store
 
 
+class StoppedError(UserError):
+    """The run was stopped by its user."""
+
+
 class Measuring:
     """One suite, measured in one store, at as many seeds as are asked for."""
 
@@ -54,7 +58,7 @@ class Measuring:
         for part in self._parts(whole, places):
             summary = run(part, self.registry, self.store, **self.how)
             if summary.left:
-                raise UserError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
+                raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
             self.read += summary.skipped if places is None else 0
         return measured(StoredResults(self.store, whole.name), gated_metrics(whole), range(seeds))
 

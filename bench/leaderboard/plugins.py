@@ -3,10 +3,12 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bench.about import Option, Paragraph, options_of, paragraphs
 from bench.cards import size
-from bench.registry import Registry
+from bench.errors import UserError
+from bench.registry import Kind, PluginError, Registry
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ def about_method(spec: Sequence[object], registry: Registry) -> About:
     """Return what is known of a method, given its part of a cell's specification."""
     name, origin, version, given = _parts(spec)
     try:
-        method = registry.make("method", name, given)
+        method, changed = _made("method", name, given, registry)
         summary, text = _words(registry.plugins("method")[name].module().__doc__, type(method))
         facts = [("networks trained for a result", str(method.networks))]
         if not method.early_stopping:
@@ -36,7 +38,7 @@ def about_method(spec: Sequence[object], registry: Registry) -> About:
         facts += [
             (f"fails the check {check}", reason) for check, reason in method.expected_failures.items()
         ]  # fmt: skip
-        return About(name, origin, version, summary, text, tuple(options_of(method)), tuple(facts))
+        return About(name, origin, version, summary, text, tuple(options_of(method)), tuple(facts), absent=changed)
     except Exception as error:  # whatever a plug-in does when it is made must not cost the page
         return _absent(name, origin, version, error)
 
@@ -45,15 +47,28 @@ def about_dataset(spec: Sequence[object], registry: Registry) -> About:
     """Return what is known of a dataset."""
     name, origin, version, given = _parts(spec)
     try:
-        dataset = registry.make("dataset", name, given)
+        dataset, changed = _made("dataset", name, given, registry)
         summary, text = _words(registry.plugins("dataset")[name].module().__doc__, type(dataset))
         rows, row = size(dataset)
         facts = [("rows", rows), ("one row", row), ("source", dataset.source), ("licence", dataset.licence)]
         facts += [(f"file {file.name}", f"{file.size:,} bytes, from {file.origin.url}") for file in dataset.files]
         told = tuple((kind, text_) for kind, text_ in facts if text_ and text_ != "-")
-        return About(name, origin, version, summary, text, tuple(options_of(dataset)), told, tuple(dataset.notes))
+        notes = tuple(dataset.notes)
+        return About(name, origin, version, summary, text, tuple(options_of(dataset)), told, notes, absent=changed)
     except Exception as error:
         return _absent(name, origin, version, error)
+
+
+def _made(kind: Kind, name: str, given: dict[str, object], registry: Registry) -> tuple[Any, str]:
+    """Return the plug-in with the options of the results, or, with a warning, as it is now, where it knows others."""
+    try:
+        return registry.make(kind, name, given), ""
+    except UserError as error:
+        if isinstance(error, PluginError):
+            raise
+        return registry.make(
+            kind, name, {}
+        ), f"The plug-in has changed since, what follows is its present form: {error}"
 
 
 def _parts(spec: Sequence[object]) -> tuple[str, str, str, dict[str, object]]:

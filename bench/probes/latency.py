@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,10 @@ def find_together(
         machine = measure(series, probe, clock or clock_of(device), Gpu(device), random, facts["load_average"])
         for one in series:
             if one.error is None:
-                one.memory = peak_of(lambda one=one: timed_pass(one.load, one.way.evaluate, clock_of(device)), device)
+                one.memory = peak_of(partial(timed_pass, one.load, one.way.evaluate, clock_of(device)), device)
     for number, case in cases.items():
-        error = next((one.error for one in (case.plain, *case.series.values()) if one.error), None)
-        yield number, error or _finding(case, machine)
+        raised = next((one.error for one in (case.plain, *case.series.values()) if one.error), None)
+        yield number, raised or _finding(case, machine)
 
 
 def measure(
@@ -111,12 +112,12 @@ def measure(
     others, heat, held = Others(), Throttling(), ""
     with no_garbage_collection():
         for one in series:
-            _guarded(one, lambda one=one: _warm_up(one, probe.warm_up, clock))
+            _guarded(one, partial(_warm_up, one, probe.warm_up, clock))
         for _ in range(probe.repeats):
             for place in random.permutation(len(series)):
                 one = series[place]
                 if one.error is None:
-                    _guarded(one, lambda one=one: _repeat(one, clock, gpu))
+                    _guarded(one, partial(_repeat, one, clock, gpu))
             held = held or gpu.throttled()
     whole = [one.times("total") for one in series if one.error is None]
     return doubts_of_machine(load, cores(), others.share(), whole, heat.told() or held)

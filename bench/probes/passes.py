@@ -22,7 +22,7 @@ from bench.draw import Cuts, Drawing, Functions
 from bench.graph import Call, compiled, trace
 from bench.member import Tensors
 from bench.stack import Limits, threads
-from bench.tape import LiveTape, Tape, TapeLength, generator, numbers
+from bench.tape import Tape, TapeLength
 
 SPANS = ("forward", "transfer", "total")
 Evaluate = Callable[[Tensor], Tensor]  # rows on the device to `[T, rows, outputs]` there
@@ -96,16 +96,17 @@ def engine(job: Drawing, limits: Limits) -> Way:
 
 
 def naive(job: Drawing, limits: Limits) -> Way:
-    """One draw after another, with random numbers as they are asked for; as many threads as the engine."""
+    """One draw after another, as a plain loop would: the same functions, on as many threads as the engine's."""
     functions = Functions(job, limits)
     method = functions.job.method
 
     def evaluate(x: Tensor) -> Tensor:
         with threads(functions.threads):
+            length = functions.tape_length(x)
             values = []
             for t in range(functions.count):
-                tape = LiveTape(generator(job.seed, "draw", t), x.device)
-                outputs = method.draw(job.networks[t % len(job.networks)].net, x, tape)
+                network = job.networks[t % len(job.networks)]
+                outputs = method.draw(network.net, x, Tape(*functions.numbers(t, length, x.device)))
                 values.append(outputs.softmax(-1) if job.task == "classification" else outputs)
             return torch.stack(values)
 
@@ -128,9 +129,8 @@ def by_compiler(job: Drawing, limits: Limits) -> Way:
             values = []
             for t in range(functions.count):
                 network = job.networks[t % len(job.networks)]
-                drawn = numbers(generator(job.seed, "draw", t), 1, length)
-                tapes = (each[0].to(x.device) for each in drawn)
-                arguments = (network.params, network.buffers, network.memory, x, *tapes)
+                tape = functions.numbers(t, length, x.device)
+                arguments = (network.params, network.buffers, network.memory, x, *tape)
                 if len(x) not in graphs:
                     graphs[len(x)] = compiled(trace(one, arguments)), length
                 values.append(graphs[len(x)][0](*arguments))

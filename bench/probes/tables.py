@@ -22,18 +22,28 @@ def table_of(kinds: Collection[str], results: "StoredResults") -> str:
 def latencies(results: "StoredResults") -> str:
     """Return what was timed, as a Markdown table a dataset."""
     parts = []
-    values = results.frame.set_index(["key", "metric"])["value"].to_dict()
+    frame = results.frame
+    values = {(str(key), str(metric)): float(v) for key, metric, v in frame[["key", "metric", "value"]].to_numpy()}
     cells = results.cells.dropna(subset="training")
     for dataset, own in cells[cells["status"] == "ok"].groupby("dataset", sort=False):
-        lines, facts = [], {}
+        lines: list[list[str]] = []
+        facts: dict[str, Any] = {}
         for _, cell in own.iterrows():
             about = json.loads(cell["training"]).get("latency", {})
             facts = about.get("facts", facts)
             series = about.get("series", {})
-            lines += [_line(cell, condition, one, values, series) for condition, one in series.items()]
+            lines += [
+                _line(cell, condition, series[condition], values, series) for condition in sorted(series, key=_order)
+            ]
         if lines:
             parts.append("\n".join([_told(str(dataset), facts), "", *_markdown(lines)]))
     return "\n\n".join(parts)
+
+
+def _order(condition: str) -> tuple[str, int]:
+    """Modes one after another, each by T."""
+    draws, _, mode = condition.removeprefix("T=").partition(",")
+    return mode, int(draws)
 
 
 def _line(
@@ -48,14 +58,19 @@ def _line(
 
     engine = series.get(f"T={about['T']}")
     against = f"{forward['median'] / engine['forward']['median']:.2f}" if engine and engine is not one else ""
-    interval = "" if forward["mean_low"] is None else f"{forward['mean_low']:.4g} to {forward['mean_high']:.4g}"
+    interval = "" if forward["mean_low"] is None else f"{_short(forward['mean_low'])} to {_short(forward['mean_high'])}"
     return [
-        str(cell["method"]), about["T"], about.get("mode", "engine"), f"{forward['mean']:.4g}", interval,
-        f"{forward['median']:.4g}", f"{forward['p90']:.4g}", f"{forward['p99']:.4g}", f"{one['transfer']['mean']:.4g}",
-        f"{one['total']['mean']:.4g}", f"{one['throughput']:,.0f}",
-        f"{ratio['value']:.4g} ({ratio['low']:.4g} to {ratio['high']:.4g})", value("latency_scaling", ".2f"), against,
+        str(cell["method"]), about["T"], about.get("mode", "engine"), _short(forward['mean']), interval,
+        _short(forward['median']), _short(forward['p90']), _short(forward['p99']), _short(one['transfer']['mean']),
+        _short(one['total']['mean']), f"{one['throughput']:,.0f}",
+        f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})", value("latency_scaling", ".2f"), against,
         value("latency_memory", ".0f"),
     ]  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """Return three or four digits, never a power of ten."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _told(dataset: str, facts: dict[str, Any]) -> str:

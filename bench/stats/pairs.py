@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -138,10 +139,16 @@ def _lost(method: str, infinite: int, states: dict[str, Counter[str]]) -> Lost:
     return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
 
 
+@lru_cache(maxsize=50_000)
+def _fingerprint(spec: str) -> str:
+    """Return the hash of the data in a cell's specification; a suite's are read again for each of its metrics."""
+    return str(json.loads(spec).get("data"))
+
+
 def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
     if cells is not None and "spec" in cells:
-        prints = {str(json.loads(text).get("data")) for text in cells["spec"].dropna()} - {"None"}
+        prints = {_fingerprint(text) for text in cells["spec"].tolist() if isinstance(text, str)} - {"None"}
         if prints:
             return len(prints) > 1
     return table.index.get_level_values("split").nunique() > 1

@@ -35,7 +35,7 @@ def power(
         return float(difference != 0.0)
     sigmas, weights = _deviations(deviation, estimated_from)
     centre = abs(difference) / (sigmas * np.sqrt(variance_factor(pairs, test_share)))
-    bar = scipy.stats.t.isf(alpha / 2.0, pairs - 1) * _relative_deviations(pairs - 1)
+    bar = _critical(alpha, pairs) * _relative_deviations(pairs - 1)
     shown = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
     return float(weights @ shown @ _WEIGHTS)
 
@@ -49,6 +49,12 @@ def detectable_difference(
         return float("inf")
     if deviation == 0.0:
         return 0.0
+    return deviation * _detectable(pairs, target, alpha, test_share, estimated_from)
+
+
+@lru_cache(maxsize=1024)
+def _detectable(pairs: int, target: float, alpha: float, test_share: float, estimated_from: int | None) -> float:
+    """Return the smallest difference in units of the standard deviation: the same for all tables of one size."""
 
     def missing(difference: float) -> float:
         share = power(difference, 1.0, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from)
@@ -57,7 +63,7 @@ def detectable_difference(
     high = 1.0
     while missing(high) < 0.0:
         high *= 2.0
-    return deviation * float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
+    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
 
 
 def pairs_needed(
@@ -92,6 +98,11 @@ def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Ar
         return np.array([deviation]), np.ones(1)
     freedom = 2.0 / (2.0 / (estimated_from - 1) + EXCESS_KURTOSIS / estimated_from)
     return deviation / _relative_deviations(freedom), _WEIGHTS
+
+
+@lru_cache(maxsize=1024)
+def _critical(alpha: float, pairs: int) -> float:
+    return float(scipy.stats.t.isf(alpha / 2.0, pairs - 1))
 
 
 @lru_cache(maxsize=256)

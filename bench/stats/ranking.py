@@ -199,7 +199,7 @@ def _pairs(
     average, nemenyi = ranks.average_ranks(table), ranks.nemenyi(table)
     order = [int(i) for i in np.argsort(average, kind="stable")]
     couples = list(combinations(order, 2))
-    p = np.array([float(wilcoxon_test(table[:, i] - table[:, j])) for i, j in couples])
+    p = wilcoxon_test(np.stack([table[:, i] - table[:, j] for i, j in couples]))
     p_adjusted = adjusted(p, settings.correction)
     improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
     return tuple(

@@ -113,7 +113,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_used(spoil: str, member: MakeMemb
         # With other numbers: were the file used, the result would differ.
         wrong = {name: tensor + 1 if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
         about = {**checkpoints.form(torch.device("cpu"), False), "torch": "1.0"}
-        checkpoints.save(file, {"": {}} | _by_part(wrong), about)
+        checkpoints.save(file, {"": {}, **_by_part(wrong)}, about)
     if spoil == "cut":
         file.write_bytes(file.read_bytes()[:1000])
         with pytest.warns(UserWarning, match="not a whole checkpoint"):

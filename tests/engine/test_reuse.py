@@ -1,13 +1,14 @@
 """What draws share is computed once, and what they do not share is not."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from bench.api import Method
+from bench.api import Array, Method
 from bench.draw import Drawing, draw
 from bench.member import Fitted, Member, bound, float_tensors
 from bench.methods.laplace import Laplace
@@ -78,7 +79,7 @@ def test_an_output_that_was_changed_in_place_is_not_given_again() -> None:
         assert float(net(x).sum()) == 6.0
 
 
-def naive(one: Member, fitted: Fitted, x: Tensor) -> np.ndarray:  # type: ignore[type-arg]
+def naive(one: Member, fitted: Fitted, x: Tensor) -> Array:
     """Draw by the book: one forward pass a draw, batch norm by itself, planes, nothing kept."""
     method = bound(one.method, float_tensors(one.method, x.device))
     fitted.module.eval()
@@ -121,7 +122,12 @@ def test_the_stem_and_the_first_stage_are_computed_once_for_all_masks(
     assert isinstance(module, ResNet8)
     calls: list[int] = []
     convolve = torch.nn.functional.conv2d
-    monkeypatch.setattr("bench.networks.F.conv2d", lambda *inputs: (calls.append(len(inputs[0])), convolve(*inputs))[1])
+
+    def counted(*inputs: Any) -> Any:
+        calls.append(len(inputs[0]))
+        return convolve(*inputs)
+
+    monkeypatch.setattr("bench.networks.F.conv2d", counted)
     rows = len(one.rows.x)
     draw(Drawing(one.method, [fitted], "classification", one.rows.x, 7, DRAWS), Limits(path="plain"))
     # The stem and two convolutions once; two and a shortcut in each of the two later stages, in every draw.

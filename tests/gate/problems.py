@@ -16,7 +16,7 @@ ENVIRONMENT = {
     "device_name": "Some CPU",
     "torch": "2.13.0",
 }
-ASKED = {"baseline": None, "datasets": {"toy": {}}, "methods": {"m": {}}, "protocol": {"draws": 5}}
+ASKED: dict[str, object] = {"baseline": None, "datasets": {"toy": {}}, "methods": {"m": {}}, "protocol": {"draws": 5}}
 
 
 def measured(values: Mapping[Place, Mapping[str, Sequence[float] | Array]], **about: object) -> Measured:
@@ -34,4 +34,4 @@ def baseline(made: Measured, suite: str = "tiny") -> Baseline:
 def spread(mean: float, deviation: float, seeds: int = 10) -> Array:
     """Numbers with exactly this mean and standard deviation."""
     noise = np.random.default_rng(int(seeds)).normal(size=seeds)
-    return mean + deviation * (noise - noise.mean()) / noise.std(ddof=1)
+    return np.asarray(mean + deviation * (noise - noise.mean()) / noise.std(ddof=1))

@@ -84,10 +84,34 @@ def test_what_is_asked_differently_is_named_and_what_is_new_is_not() -> None:
            "protocol": {"training": {"epochs": 4}}}  # fmt: skip
     assert asked_differently(then, now) == [
         "methods.a.rate was 0.1 and is 0.2",
-        "training.batch was 8 and is not given",
+        "training.batch was 8 and is 32",
         "training.epochs was 3 and is 4",
     ]
     assert asked_differently(then, then) == []
+
+
+def test_a_default_that_is_written_out_is_nothing_else() -> None:
+    then = {
+        "baseline": None,
+        "datasets": {"toy": {"use": ""}, "wine": {}},
+        "methods": {"a": {"use": "a"}},
+        "protocol": {},
+    }
+    protocol = {"draws": 100, "training": {"batch": 32}}
+    now: dict[str, object] = {
+        "baseline": None,
+        "datasets": {"toy": {}, "wine": {"draws": 7}},
+        "methods": {"a": {}},
+        "protocol": protocol,
+    }
+    assert asked_differently(then, now) == ["datasets.wine.draws was 100 and is 7"]
+
+
+def test_a_baseline_of_keys_that_are_gone_is_told() -> None:
+    asked: dict[str, object] = {"baseline": None, "datasets": {"toy": {}}, "methods": {"a": {}}, "protocol": {}}
+    (line,) = asked_differently({**asked, "protocol": {"gone": 3}}, asked)
+    assert "is not understood any more" in line
+    assert "gone" in line
 
 
 def test_the_first_seeds_are_kept_with_what_was_lost_among_them() -> None:

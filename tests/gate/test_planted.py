@@ -20,6 +20,7 @@ from bench.gate.gate import Gate, gate
 from bench.gate.running import Measuring, gate_suite, store_for
 from bench.gate.verdicts import Rules
 from bench.metrics import Metric, calibration
+from bench.metrics.bins import bin_index
 from bench.registry import Registry
 from bench.suite import Suite, check_suite
 from tests.gate.problems import baseline as of_numbers
@@ -113,7 +114,8 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
 def test_noise_that_is_the_same_in_every_draw_costs_coverage(
     regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = bench.draw.generator
+    from bench.tape import generator as right
+
     monkeypatch.setattr(bench.draw, "generator", lambda seed, name, number, *salt: right(seed, name, 0, *salt))
     made = gated(*regression)
     assert ("mcni-fixed", "picp95") in named(made, "regressed")
@@ -124,7 +126,7 @@ def test_bins_of_ece_that_are_off_by_one_are_named_and_nothing_else(monkeypatch:
     def off_by_one(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
         """Rows are counted in their bin by confidence, and in the next one by correctness."""
         scores, hits = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
-        index = calibration.bin_index(scores, bins)
+        index = bin_index(scores, bins)
         sums = (np.bincount(i, weights=w, minlength=bins + 2) for i, w in ((index, scores), (index + 1, hits)))
         a, b = sums
         return float(np.abs(a - b).sum() / scores.size)

@@ -42,19 +42,26 @@ def test_methods_that_do_not_differ_are_all_first_and_in_one_group(store: Store)
 
 def test_who_differs_is_what_compare_and_holm_say(store: Store) -> None:
     """The same p-values as `uqbench compare` has them for each pair, corrected together."""
-    fill(store, steps(METHODS, gap=0.12, noise=0.1, seed=3), methods=METHODS, seeds=8, one_split=False)
-    board, results = one_board(store), StoredResults(store, "made")
-    p = [
-        compare(results.frame, a, b, [Measure("rmse")], cells=results.cells).rows[0].p
-        for a, b in combinations(METHODS, 2)
-    ]
-    different = {
-        frozenset(pair) for pair, corrected in zip(combinations(METHODS, 2), holm(p), strict=True) if corrected < 0.05
-    }
-    assert 0 < len(different) < 6
-    groups = {entry.method: set(entry.groups) for entry in board.entries}
-    assert different == {frozenset(pair) for pair in combinations(METHODS, 2) if not groups[pair[0]] & groups[pair[1]]}
-    assert board.test.startswith("corrected resampled t-test")
+    quick = Settings(resamples=200)
+    pairs = list(combinations(METHODS, 2))
+    for seed in range(4):
+        value = steps(METHODS, gap=0.1, noise=0.1, seed=seed)
+        fill(store, value, suite=f"made-{seed}", methods=METHODS, seeds=8, one_split=False)
+    alone = together = 0
+    for board in collect(store, settings=quick).boards:
+        results = StoredResults(store, board.suite)
+        rows = [
+            compare(results.frame, *pair, [Measure("rmse")], cells=results.cells, settings=quick).rows[0]
+            for pair in pairs
+        ]
+        corrected = holm([row.p for row in rows])
+        different = {pair for pair, p in zip(pairs, corrected, strict=True) if p < 0.05}
+        groups = {entry.method: set(entry.groups) for entry in board.entries}
+        assert different == {(a, b) for a, b in pairs if not groups[a] & groups[b]}
+        assert board.test.startswith("corrected resampled t-test")
+        alone += sum(row.p < 0.05 for row in rows)
+        together += len(different)
+    assert 0 < together < alone  # the correction matters here
 
 
 def test_the_interval_holds_students(store: Store) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.leaderboard.listing import Row, listing
@@ -110,6 +110,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4))
 def test_toml_is_read_back(content: dict[str, Any]) -> None:
     assert tomllib.loads(toml(content)) == content

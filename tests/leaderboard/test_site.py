@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import jsonschema
 import pytest
 
+from bench.about import options_of
 from bench.errors import UserError
 from bench.leaderboard import collect
 from bench.leaderboard.document import schema
@@ -209,3 +210,27 @@ def test_mistakes_are_told_in_one_line(store: Store, tmp_path: Path) -> None:
     empty = Store(str(tmp_path / "empty.db"))
     with pytest.raises(UserError, match="no results yet"):
         collect(empty)
+
+
+def test_pages_tell_what_the_plugins_say(store: Store, tmp_path: Path) -> None:
+    registry = Registry()
+    fill(store, steps(["mc-dropout", "nowhere"]), methods=["mc-dropout", "nowhere"], datasets=["diabetes"])
+    write_site(collect(store), registry, tmp_path)
+    known = Page(tmp_path / "methods" / "mc-dropout.html").text
+    assert registry.plugins("method")["mc-dropout"].summary in known
+    assert "Gal and Ghahramani" in known
+    assert "rate" in known
+    foreign = Page(tmp_path / "methods" / "nowhere.html").text
+    assert "The plug-in cannot be asked here: unknown method 'nowhere'" in foreign
+    assert "rate = 0.1" in foreign
+    dataset = Page(tmp_path / "datasets" / "diabetes.html").text
+    assert "442" in dataset
+    assert registry.load("dataset", "diabetes").source in dataset
+
+
+def test_a_default_is_not_the_value_that_was_given() -> None:
+    registry = Registry()
+    usual = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {}))}
+    made = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {"rate": 0.77}))}
+    assert made == usual
+    assert "rate" in usual

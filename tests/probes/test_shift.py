@@ -55,8 +55,8 @@ def answers(request: pytest.FixtureRequest, ask: Callable[..., list[Outcome]], l
     names = ["", *(f"{kind}:{severity}" for kind, severity in SHIFTS), *FOREIGN]
     splits = [load("digits-shifted", shift=kind, severity=severity) for kind, severity in kinds]
     cut = [replace(split, test_x=split.test_x[:FEW], test_y=split.test_y[:FEW]) for split in splits[:4]]
-    questions = [(PROBE, load()), (replace(PROBE, rows=FEW), load())]
-    questions += [(USUAL, split) for split in (*splits, *cut)]
+    own = [(PROBE, load()), (replace(PROBE, rows=FEW), load())]
+    questions = [*own, *((USUAL, split) for split in (*splits, *cut))]
     shifted, few, *usual = ask(request.param, METHODS[request.param], questions)
     whole, rest = usual[: len(splits)], usual[len(splits) :]
     return Answers(

@@ -101,5 +101,5 @@ def test_the_suite_small(tmp_path: Path) -> None:
     assert run(suite, Registry(), store).well
     results = StoredResults(store, suite.name)
     assert set(results.frame["metric"]) <= {"flip_level"}
-    shapes = {row.method: results.arrays(row.key)["softmax"].shape for row in results.cells.itertuples()}
+    shapes = {row.method: results.arrays(str(row.key))["softmax"].shape for row in results.cells.itertuples()}
     assert shapes == {"mc-dropout": (11, 6, 2)}

@@ -1,11 +1,9 @@
-"""Noise: rows of standard normal numbers and targets that have nothing to do with them (generated).
+"""Random rows: tables of standard normal numbers and targets that have nothing to do with them (generated).
 
 For measuring what a prediction costs, where only the shape of the rows matters. There is nothing to learn here.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from bench.api import Dataset, Split
 
 
 @dataclass(frozen=True)
-class Noise(Dataset):
+class RandomRows(Dataset):
     """A table of `features` columns."""
 
     features: int = 8
@@ -23,8 +21,7 @@ class Noise(Dataset):
     task = "regression"
     source = "generated"
     licence = "none needed"
-    notes = ("noise: for costs, not for quality",)
-    expected_failures: ClassVar[Mapping[str, str]] = {}
+    notes = ("random numbers: for costs, not for quality",)
 
     def __post_init__(self) -> None:
         if self.features < 1 or min(self.rows, self.test_rows) < 2:
