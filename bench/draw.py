@@ -22,6 +22,7 @@ from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomne
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is new memory from the
 # system every time: 100 draws of an MLP at 2,000 rows took 225 ms at once and 60 ms in calls of this size.
 BYTES_AT_ONCE = 2**25
+ROWS_IN_CACHE = 100  # of a large network on a CPU: the activations of more have to come from memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,8 @@ class Functions:
         beside = max(0, written_once - a_row)  # what a draw writes whatever the rows: its noisy weights
         room = min(limits.bytes, BYTES_AT_ONCE)
         # The noise of rows is cut where the rows are cut, so there the limits may not decide.
-        rows = min(len(job.x), ROWS_AT_ONCE if large or by_row else max(1, room // a_row))
+        several = ROWS_IN_CACHE if job.x.device.type == "cpu" and not by_row else ROWS_AT_ONCE
+        rows = min(len(job.x), several if large or by_row else max(1, room // a_row))
         fit = max(1, room // (rows * a_row + beside))  # draws whose tensors fit into memory
         draws = 1 if large else min(each, fit)
         self.cuts = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))

@@ -196,7 +196,7 @@ def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
     first = min(error.errors(), key=lambda each: each["type"] not in unknown)
     place = [str(part) for part in first["loc"]]
     within = _fields_of(place[:-1])
-    if place[0] == "probe":
+    if place[:1] == ["probe"]:
         del place[1:2]  # its kind, which no user wrote there
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if first["type"] == "union_tag_invalid":

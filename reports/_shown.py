@@ -70,3 +70,9 @@ def band(values: Array) -> tuple[Array, Array, Array]:
     with np.errstate(invalid="ignore"):
         ends = t_interval(np.moveaxis(values, 0, -1))
     return mean, ends[..., 0], ends[..., 1]
+
+
+def parts_of(names: pd.Series) -> pd.DataFrame:
+    """Return the metric and the condition of stored names, as columns 0 and 2; also where there are none."""
+    parts = [str(name).partition("@") for name in names]
+    return pd.DataFrame(parts, index=names.index, columns=[0, 1, 2], dtype=str)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
 from bench.metrics import Metric, condition, declaration
-from bench.reports._shown import arrow, labelled, lead_metrics, methods_of
+from bench.reports._shown import arrow, labelled, lead_metrics, methods_of, parts_of
 from bench.theme import SOFT, house_style, legend, look, panels, short
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
@@ -57,7 +57,7 @@ class Latency(Report):
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values of latency metrics, with the number of draws and the mode they were measured in."""
-    bare = frame["metric"].astype(str).str.partition("@")[0]
+    bare = parts_of(frame["metric"])[0]
     rows = frame[bare.isin(FAMILY) & np.isfinite(frame["value"].astype(float))]
     told = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
     draws = pd.to_numeric(pd.Series([one.get("T") for one in told], index=rows.index, dtype=object), errors="coerce")
@@ -163,7 +163,7 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
     made: list[Block] = []
     for other in others:
         for metric in lead_metrics(other):
-            quality = other.frame[(other.frame["metric"].astype(str).str.partition("@")[0]) == metric.name]
+            quality = other.frame[parts_of(other.frame["metric"])[0] == metric.name]
             for dataset in sorted(set(quality["dataset"]) & set(cost["dataset"])):
                 points = _points(quality[quality["dataset"] == dataset], cost[cost["dataset"] == dataset])
                 if points["method"].nunique() > 1:

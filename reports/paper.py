@@ -13,7 +13,7 @@ import pandas as pd
 
 from bench.api import Block, Facts, Report, Results, Section, Table, Text
 from bench.reports._claims import SETTINGS, Held, Judged, judge
-from bench.reports._shown import plural
+from bench.reports._shown import parts_of, plural
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
@@ -78,7 +78,7 @@ def _found(experiment: Mapping[str, Any], suites: Sequence[Results]) -> tuple[He
     candidates, reasons = [], []
     for results in suites:
         frame = results.frame
-        bare = frame["metric"].astype(str).str.partition("@")[0]
+        bare = parts_of(frame["metric"])[0]
         rows = frame[bare.isin(experiment["metrics"])]
         known = set(rows["dataset"])
         datasets = tuple(d for d in experiment["datasets"] or sorted(known) if d in known)

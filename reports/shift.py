@@ -8,7 +8,7 @@ import pandas as pd
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
 from bench.metrics import Metric, catalogue
-from bench.reports._shown import arrow, band, labelled, methods_of
+from bench.reports._shown import arrow, band, labelled, methods_of, parts_of
 from bench.theme import house_style, legend, look, panels, short
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
@@ -67,7 +67,7 @@ class Shift(Report):
 
 def shifted(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values under a corruption, with its name, its severity and the metric's own name."""
-    parts = frame["metric"].astype(str).str.partition("@")
+    parts = parts_of(frame["metric"])
     found = parts[2].str.extract(f"^{CORRUPTION.pattern}$")
     rows = frame.assign(base=parts[0], corruption=found["corruption"], severity=found["severity"].astype(float))
     kept = rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & np.isfinite(rows["value"].astype(float))
@@ -141,7 +141,7 @@ def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
 
 
 def _detection(frame: pd.DataFrame) -> list[Block]:
-    parts = frame["metric"].astype(str).str.partition("@")
+    parts = parts_of(frame["metric"])
     rows = frame.assign(foreign=parts[2])[(parts[0] == "ood_auroc") & (parts[2] != "") & ~parts[2].str.contains(":")]
     if rows.empty:
         return []

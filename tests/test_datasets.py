@@ -33,7 +33,8 @@ def test_every_dataset_keeps_its_contract(name: str) -> None:
     if first.train_x is second.train_x:  # a published split, and no other
         return
     assert not np.array_equal(first.train_x, second.train_x)
-    assert not np.array_equal(first.test_x, second.test_x)
+    # Its test images are CIFAR-10's, where those are on the disk: they are timed, never scored.
+    assert name == "cifar10-shaped" or not np.array_equal(first.test_x, second.test_x)
 
 
 def test_loading_leaves_the_global_generator_alone() -> None:

@@ -6,10 +6,11 @@
 All on one thread, in seconds of processor time, so that a busy machine disturbs no comparison. A draw is one forward
 pass of all rows. The naive loop is the network as it is usually written (convolution, batch norm, activation, dropout
 as modules, images in planes), called T times. Peers are timed in their loop mode for every T, and in their default mode
-(the batch repeated T times in memory) for T = 10 only.
+(the batch repeated T times in memory) for T = 10 only. UQBENCH_ROWS=100 UQBENCH_DRAWS=1,10 asks for less.
 """
 
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -30,8 +31,8 @@ from bench.protocol import Architecture, Training
 from bench.stack import fit, threads
 from bench.torchvision_compat import import_torchvision
 
-ROWS, RATE, ALPHA = 100, 0.3, 0.02
-DRAWS = (1, 10, 50, 100)
+ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch
+DRAWS = tuple(int(draws) for draws in os.environ.get("UQBENCH_DRAWS", "1,10,50,100").split(","))
 
 
 class NaiveBlock(nn.Module):

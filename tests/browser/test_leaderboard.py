@@ -56,7 +56,7 @@ def test_links_lead_from_a_row_to_its_method_and_on_to_a_dataset(open_page: Open
     assert page.locator("h1").inner_text() == "swag"
     page.locator("#results-table").get_by_role("link", name="yacht").first.click()
     assert page.locator("h1").inner_text() == "yacht"
-    page.get_by_role("link", name="Leaderboard").click()
+    page.get_by_role("link", name="Leaderboard", exact=True).click()
     assert chosen(page).count() == 1
 
 

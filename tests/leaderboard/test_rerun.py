@@ -1,4 +1,5 @@
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bench.results import StoredResults
 from bench.run import run
 from bench.store import Store
 from bench.suite import Suite, load_suite
+from bench.work import _facts
 
 
 def rows_of(suite: Suite, registry: Registry, store: Store) -> list[Row]:
@@ -26,9 +28,12 @@ def keys_of(suite: Suite, registry: Registry) -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A checkout without changes: provenance would refuse others."""
     monkeypatch.setattr("bench.environment.code_version", lambda: "0123456789ab")
+    _facts.cache_clear()  # a worker looks once; other tests have looked before
+    yield
+    _facts.cache_clear()
 
 
 def test_the_suite_file_makes_the_very_same_cells(tiny: Suite, store: Store, tmp_path: Path) -> None:

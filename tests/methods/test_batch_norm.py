@@ -35,9 +35,10 @@ def test_statistics_of_a_batch_are_those_that_reproduce_training_mode() -> None:
     images = torch.randn(16, 3, 8, 8, generator=SOURCE)
     module.eval()
     seen = batch_statistics(net, images)
-    first = nn.functional.conv2d(images, net.params["stem.weight"], padding=1)
-    torch.testing.assert_close(seen["norm.running_mean"], first.mean((0, 2, 3)), atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(seen["norm.running_var"], first.transpose(0, 1).flatten(1).var(1), atol=1e-4, rtol=1e-4)
+    first = nn.functional.conv2d(images, net.params["stem.conv.weight"], padding=1)
+    torch.testing.assert_close(seen["stem.norm.running_mean"], first.mean((0, 2, 3)), atol=1e-5, rtol=1e-4)
+    variance = first.transpose(0, 1).flatten(1).var(1)
+    torch.testing.assert_close(seen["stem.norm.running_var"], variance, atol=1e-4, rtol=1e-4)
     assert not module.training
     assert all(torch.equal(before[name], b) for name, b in net.buffers.items()), "the network was changed"
     # A module in training mode normalises by the biased variance, so they differ by 1 / (number of values).

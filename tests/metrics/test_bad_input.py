@@ -27,7 +27,7 @@ from bench.metrics import (
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 EVEN = np.full((3, 2, 2), 0.5)
 LABELS = np.array([0, 1])
-NAMES_OF_CLASSIFICATION = {n for n, m in catalogue().items() if m.task == "classification"}
+NAMES_OF_CLASSIFICATION = {n for n, m in catalogue().items() if m.task == "classification" and m.compute}
 
 
 def _regression(observed: Any, draws: Any, **more: Any) -> Forecast:

@@ -85,10 +85,12 @@ def test_power_is_as_forecast() -> None:
 
 @pytest.mark.parametrize("pilot", [5, 20])
 def test_the_planners_promise_holds(pilot: int) -> None:
-    """80 % within 5 points, although the pilot's deviation is a guess; believing it would not do."""
-    planned, _, believed = planned_power(0.75, pilot, 1_500, np.random.default_rng(8))
-    assert planned == pytest.approx(0.80, abs=0.05)
-    assert believed < planned
+    """80 % less 5 points at least, although the pilot's deviation is a guess; believing it would not do."""
+    most: dict[Noise, float] = {"gaussian": 0.90, "heavy-tailed": 0.85}  # more would be seeds wasted
+    for kind in most:
+        planned, _, believed = planned_power(0.75, pilot, 1_500, np.random.default_rng(8), kind=kind)
+        assert 0.75 <= planned <= most[kind]
+        assert believed < planned
 
 
 def test_the_simulated_learners_do_not_differ_but_their_splits_correlate() -> None:
