@@ -87,9 +87,9 @@ def test_power_is_as_forecast() -> None:
 def test_the_planners_promise_holds(pilot: int) -> None:
     """80 % less 5 points at least, although the pilot's deviation is a guess; believing it would not do."""
     most: dict[Noise, float] = {"gaussian": 0.90, "heavy-tailed": 0.85}  # more would be seeds wasted
-    for kind in most:
+    for kind, bound in most.items():
         planned, _, believed = planned_power(0.75, pilot, 1_500, np.random.default_rng(8), kind=kind)
-        assert 0.75 <= planned <= most[kind]
+        assert 0.75 <= planned <= bound
         assert believed < planned
 
 
