@@ -5,8 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +12,7 @@ import click
 
 from bench import __version__
 from bench.cli_data import data as data_commands
+from bench.cli_engine import How, engine_options
 from bench.cli_gate import COMMANDS as GATE_COMMANDS
 from bench.cli_leaderboard import leaderboard
 from bench.cli_plugins import new, verify
@@ -23,12 +22,9 @@ from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from bench.cell import Cell
-    from bench.engines import Engine
-    from bench.engines.choice import Name
     from bench.registry import Kind, Registry
     from bench.run import Summary
     from bench.signals import Stop
-    from bench.stack import Limits
     from bench.store import Store
     from bench.suite import Suite
 
@@ -40,72 +36,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
 )
-
-
-@dataclass(frozen=True)
-class How:
-    """Where and with how many workers a command computes."""
-
-    engine_name: "Name"
-    workers: int | None
-    address: str | None
-    time_limit: float | None
-    device: str
-    compiling: str
-
-    def limits(self) -> "Limits":
-        """Return how the engine may use the machine."""
-        from bench.stack import Limits
-
-        return Limits(compiling={"auto": None, "always": True, "never": False}[self.compiling])
-
-    def place(self) -> str:
-        """Return the device; a cluster's workers have their own."""
-        return self.device if self.engine_name == "dask" and self.device != "auto" else _device(self.device)
-
-    def engine(self) -> "Callable[[float], Engine]":
-        """Return what makes the engine."""
-        from bench.engines.choice import choose
-
-        return choose(self.engine_name, self.workers, self.address, self.place(), self.time_limit)
-
-
-def engine_options(command: Command) -> Command:
-    """Give a command the options that say how it computes, as one argument."""
-
-    @wraps(command)
-    def with_how(
-        engine_name: "Name",
-        workers: int | None,
-        address: str | None,
-        time_limit: float | None,
-        device: str,
-        compiling: str,
-        **rest: Any,
-    ) -> Any:
-        return command(how=How(engine_name, workers, address, time_limit, device, compiling), **rest)
-
-    options = (
-        click.option(
-            "--engine", "engine_name", type=click.Choice(["auto", "inline", "local", "dask"]), default="auto",
-            show_default=True, help="This process, worker processes or a Dask cluster; auto: workers where they pay.",
-        ),
-        click.option("--workers", type=click.IntRange(min=1), help="How many; by default one a core, or one a GPU."),
-        click.option("--address", metavar="tcp://HOST:PORT", help="The scheduler of a running Dask cluster."),
-        click.option(
-            "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-            help="A cell that takes longer fails.",
-        ),
-        click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
-        click.option(
-            "--compile", "compiling", type=click.Choice(["auto", "always", "never"]), default="auto",
-            show_default=True, help="Compile training steps; auto: where it pays. Changes no more than rounding.",
-        ),
-    )  # fmt: skip
-    wrapped: Command = with_how
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped
 
 
 data_option = click.option("--data", metavar="DIR", help="Where datasets look for their files first.")
@@ -197,7 +127,7 @@ def _better(direction: str, target: float | None) -> str:
 @json_option
 def run(
     suite: str, methods: Sequence[str], datasets: Sequence[str], seeds: int | None, changes: Sequence[str], store: str,
-    how: "How", data: str | None, plugins: Sequence[str], dry_run: bool, as_json: bool,
+    how: How, data: str | None, plugins: Sequence[str], dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run SUITE (a name from 'uqbench list suites', or a TOML file); what is stored already is not run again."""
     _look_in(data)
@@ -254,7 +184,7 @@ def _show_results(suite: "Suite", store: "Store") -> None:
 @plugin_option
 @json_option
 def retry(
-    suite: str | None, failed: bool, store: str, how: "How", data: str | None, plugins: Sequence[str], as_json: bool
+    suite: str | None, failed: bool, store: str, how: How, data: str | None, plugins: Sequence[str], as_json: bool
 ) -> None:
     """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
     if not failed:
@@ -426,14 +356,6 @@ def _look_in(data: str | None) -> None:
         if not Path(data).is_dir():
             raise UserError(f"--data {data}: no such folder")
         os.environ[VARIABLE] = data
-
-
-def _device(name: str) -> str:
-    import torch
-
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch sees no CUDA device here; use --device cpu, or see 'uqbench doctor'")
-    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 app.add_command(data_commands)

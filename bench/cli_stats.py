@@ -1,7 +1,6 @@
 """`uqbench compare` and `uqbench rank`: verdicts on stored results."""
 
 import json
-import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.errors import UserError, unknown_name
+from bench.plain_json import without_nan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,13 +185,4 @@ def _correction(text: str) -> Any:
 
 
 def _print_json(content: dict[str, Any]) -> None:
-    click.echo(json.dumps(_plain(content), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """JSON has neither NaN nor infinity: both become null."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(without_nan(content), indent=2, allow_nan=False))

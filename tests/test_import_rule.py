@@ -113,6 +113,7 @@ def test_the_command_line_is_on_top_and_the_api_at_the_bottom() -> None:
         "bench.errors",
         "bench.cli",
         "bench.cli_data",
+        "bench.cli_engine",
         "bench.cli_gate",
         "bench.cli_leaderboard",
         "bench.cli_plugins",

@@ -1,15 +1,14 @@
 """A gate for machines: JSON, and JUnit's XML for the test pages of CI services."""
 
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as Xml
 
 from bench.errors import UserError
 from bench.gate.gate import Gate
 from bench.gate.text import summary, told
+from bench.plain_json import without_nan
 
 
 def as_json(made: Gate, *, strict: bool = False) -> str:
@@ -34,15 +33,7 @@ def as_json(made: Gate, *, strict: bool = False) -> str:
         "work": asdict(made.work) if made.work else None,
         "rows": [asdict(row) for row in made.rows],
     }
-    return json.dumps(_plain(content), indent=2, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(without_nan(content), indent=2, allow_nan=False)
 
 
 def junit(made: Gate, *, strict: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.listing import Row
 from bench.leaderboard.rerun import Rerun
 from bench.metrics import condition
+from bench.plain_json import without_nan
 from bench.stats.comparison import FEWEST_PAIRS
 
 FORMAT = 1  # raised when a reader of the file would have to change
@@ -49,7 +49,7 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
         "environments": dict(sorted(environments.items())),
         "unlisted": [asdict(one) for one in board.unlisted],
     }  # fmt: skip
-    plain: dict[str, Any] = _plain(content)
+    plain: dict[str, Any] = without_nan(content)
     return plain
 
 
@@ -108,11 +108,3 @@ def _entry(entry: Entry, overall: bool) -> dict[str, Any]:
         **place, "mean": entry.value, "low": entry.low, "high": entry.high, "behind": behind,
         "repeats": entry.repeats, "planned": entry.planned, "lost": entry.lost,
     }  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
