@@ -42,7 +42,7 @@ thorough: .venv/installed-test
 package-test: .venv/installed-test
 	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/test_scaffold.py
 
-# Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; about six minutes.
+# Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; takes minutes.
 validity: .venv/installed
 	$(BIN)/python -m bench.stats.validity_report docs/statistics.md
 
