@@ -248,6 +248,8 @@ class _Drive:
         if not self.checkpoints.is_dir():
             return
         place = checkpoints.place_of(cell.spec)
+        if not (self.checkpoints / place).is_dir():  # asked before the rest is looked through: most cells have none
+            return
         if outcome.status == "failed":
             self.unfinished.add(place)
         left = [*self.unheard.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
