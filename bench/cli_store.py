@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli_options import json_option, store_option
 from bench.errors import UserError, unknown_name
 from bench.export import Format
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from bench.merging import Merged
     from bench.status import Status
     from bench.store import Store
-
-STORE = "sqlite:///runs/uqbench.db"
-store_option = click.option("--store", default=STORE, show_default=True, metavar="URL", help="Where results are kept.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
