@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.protocol import Architecture
-from bench.stack import Limits
 from bench.tape import Tape
 
 MakeMember = Callable[..., Member]
