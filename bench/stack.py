@@ -364,9 +364,7 @@ class _Stack:
         graph = trace(quick, (self.table, *columns))
         if self.compiling:
             try:
-                fast = compiled(graph)
-                fast(self.table, *columns)
-                return fast
+                return compiled(graph, (self.table, *columns))
             except Exception as error:  # a compiler that is there but does not work: every kind of error is its own
                 warnings.warn(f"compiling failed, training goes on without: {error!r:.200}", stacklevel=2)
                 self.compiling = False
