@@ -15,15 +15,15 @@ from tests.faults.harness import assert_same, kept, started
 
 SMALL = """
 title = "A small study"
-seeds = 3
+seeds = 2
 draws = 5
 search = "grid"
 folds = 2
 [grid]
 learning_rate = [0.001, 0.01, 0.1]
 [training]
-epochs = 40
-batch = 20
+epochs = 10
+batch = 50
 [network]
 hidden = [10]
 [datasets.diabetes]
@@ -49,7 +49,7 @@ def searches(store: Path) -> dict[str, str]:
 def test_a_killed_study_goes_on_with_what_it_has(tmp_path: Path) -> None:
     suite = tmp_path / "study.toml"
     suite.write_text(SMALL, "utf-8")
-    _killed_twice(str(suite), tmp_path, 6)
+    _killed_twice(str(suite), tmp_path, 4)
 
 
 @pytest.mark.skipif("UQBENCH_FAULTS" not in os.environ, reason="several minutes of training: make faults")
