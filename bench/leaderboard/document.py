@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +13,7 @@ from bench.history.points import points
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.listing import Row
+from bench.leaderboard.moments import moment
 from bench.leaderboard.rerun import Rerun
 from bench.metrics import condition
 from bench.plain_json import without_nan
@@ -51,14 +51,6 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
     }  # fmt: skip
     plain: dict[str, Any] = without_nan(content)
     return plain
-
-
-def moment(seconds: float) -> str | None:
-    """Return a time in UTC, as ISO 8601; None where it is not known."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def _metric(name: str, metric: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from bench.history.changes import Change, Changing, Histories
 from bench.history.points import Point, points
 from bench.history.series import Version
-from bench.leaderboard.document import moment
 from bench.leaderboard.drawing import Mark, Spot, line
+from bench.leaderboard.moments import moment
 from bench.leaderboard.numbers import digits, shown
 from bench.leaderboard.view import better, metric_name
 from bench.metrics import declaration

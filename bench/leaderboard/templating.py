@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bench import __version__
-from bench.leaderboard.document import moment
+from bench.leaderboard.moments import moment
 from bench.leaderboard.names import file_name
 from bench.leaderboard.view import metric_name
 

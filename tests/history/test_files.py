@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,10 @@ def test_the_command_names_the_commit(tmp_path: Path, uqbench: Process) -> None:
     assert "worse  since c: m on toy: 1." in done.stdout
     assert "1 % chance of any false one, Bonferroni over 2 places" in done.stdout
     assert (tmp_path / "out" / "history-rmse.html").is_file()
+
+
+def test_the_command_needs_no_torch(python: Callable[[str], str]) -> None:
+    assert python("import sys, bench.history.files; print('torch' in sys.modules)") == "False"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
