@@ -128,7 +128,13 @@ def history_content(found: Histories, level: float, *, singles: bool = False) ->
 
 
 def _groups(lines: Sequence[ShownLine]) -> list[tuple[str, list[ShownLine]]]:
-    """Return the lines that changed, and those that did not."""
-    changed, steady = ([one for one in lines if bool(one.changes) is wanted] for wanted in (True, False))
-    words = f"{len(steady)} line{'s' * (len(steady) != 1)} without a change point"
-    return [group for group in (("", changed), (words, steady)) if group[1]]
+    """Return the lines that changed, those that did not, and those that could not; with words for all but the first."""
+    groups: dict[str, list[ShownLine]] = {"": [], "without a change point": [], "of one version only": []}
+    changed, steady, single = groups.values()
+    for one in lines:
+        (changed if one.changes else steady if len(one.points) > 1 else single).append(one)
+    return [
+        (f"{len(own)} line{'s' * (len(own) != 1)} {words}" if words else "", own)
+        for words, own in groups.items()
+        if own
+    ]  # fmt: skip
