@@ -24,7 +24,7 @@ def changes(values: Array, metric: str = "rmse", machines: int = 1) -> Sequence[
 def test_changes_are_found_where_they_are() -> None:
     found = changes(noisy([1.0, 1.0, 1.0, 1.5, 1.5, 0.8, 0.8]))
     assert [(change.at, change.better) for change in found] == [(3, False), (5, True)]
-    assert (found[0].before, found[0].after) == (pytest.approx(1.0, abs=0.1), pytest.approx(1.5, abs=0.1))
+    assert [found[0].before, found[0].after] == pytest.approx([1.0, 1.5], abs=0.1)
     assert found[1].before == pytest.approx(found[0].after)
 
 

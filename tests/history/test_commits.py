@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bench.history import commits
 from bench.history.commits import subjects
 
 
@@ -43,7 +42,7 @@ def test_git_is_called_once(repository: list[str], monkeypatch: pytest.MonkeyPat
         calls.append(arguments)
         return run(*arguments, **options)
 
-    monkeypatch.setattr(commits.subprocess, "run", counted)
+    monkeypatch.setattr(subprocess, "run", counted)
     assert len(subjects([*repository, *(code[:12] for code in repository)])) == 6
     assert len(calls) == 1
     assert subjects(["unknown", "--output=x"]) == {}

@@ -19,7 +19,7 @@ from bench.registry import Registry
 from bench.store import Store
 from tests.conftest import Process
 from tests.history.made import noisy, stored
-from tests.leaderboard.made import ENVIRONMENT, fill, show_case
+from tests.leaderboard.made import ENVIRONMENT, Value, fill, show_case
 
 
 class Reader(HTMLParser):
@@ -146,11 +146,15 @@ def test_the_page_of_a_method_tells_and_marks_its_own(site: Path) -> None:
     assert "The store has results of one version only." in quiet.words
 
 
+def growing(level: float) -> Value:
+    return lambda dataset, method, seed, metric: level * (1.0 + 0.001 * seed)
+
+
 def test_the_newest_change_stands_first(store: Store, tmp_path: Path) -> None:
     for version, (code, level) in enumerate((("aaaa", 1.0), ("bbbb", 2.0), ("cccc", 3.0))):
         facts = {**ENVIRONMENT, "code": code}
         fill(
-            store, lambda d, m, s, k, level=level: level + 0.001 * s * level, methods=["a"], version=str(version),
+            store, growing(level), methods=["a"], version=str(version),
             finished=1e9 + version * 1e6, environment=facts,
         )  # fmt: skip
     write_site(collect(store), Registry(), tmp_path / "out")

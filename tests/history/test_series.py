@@ -1,16 +1,18 @@
 """Series as they are read from stores."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from bench.cell import Cell, Outcome
 from bench.errors import UserError
 from bench.history.files import metric_history
 from bench.history.points import points
 from bench.history.series import Series, read_series, wanted_labels
 from bench.leaderboard import collect
-from bench.store import Store
+from bench.store import Store, SuiteRecord
 from tests.history.made import cell, noisy, save, spec, stored
 from tests.leaderboard.made import ENVIRONMENT, cell_of, fill, spec_of
 
@@ -42,7 +44,7 @@ def test_versions_of_a_method_are_one_line(store: Store) -> None:
     assert first.version.plugins == "method 1, dataset 1, harness 2"
     # The interval of Student's t: 2.5706 is its quantile with 5 degrees of freedom.
     half = 2.570582 * np.std(np.arange(6), ddof=1) / np.sqrt(6)
-    assert (first.low, first.high) == (pytest.approx(4.5 - half), pytest.approx(4.5 + half))
+    assert [first.low, first.high] == pytest.approx([4.5 - half, 4.5 + half])
 
 
 def test_another_version_of_a_plugin_is_another_version_also_of_the_same_code(store: Store) -> None:
@@ -67,8 +69,6 @@ def test_a_plugin_that_is_a_file_is_another_version_with_every_content(store: St
 
 
 def test_other_options_are_another_line(store: Store) -> None:
-    from bench.cell import Outcome
-
     fill(store, lambda d, m, s, k: 1.0 + s)
     other = spec_of("one", "a", 0, one_split=True)
     other["method"] = ["a", "built in", "1", {"rate": 0.9}]
@@ -80,8 +80,6 @@ def test_other_options_are_another_line(store: Store) -> None:
 
 def test_a_key_that_a_later_version_added_is_no_other_line(store: Store) -> None:
     """Of the protocol, where its default is known, and of a plug-in, where it is not."""
-    from bench.cell import Outcome
-
     fill(store, lambda d, m, s, k: 1.0 + s, methods=["a"])
     for code, options, ended in (("older", {}, 1.0), ("old", {"rate": 0.1}, 2.0)):
         cells = []
@@ -103,7 +101,7 @@ def test_a_key_that_a_later_version_added_is_no_other_line(store: Store) -> None
 def test_two_labels_of_one_plugin_are_told_apart(store: Store) -> None:
     """What older code made without the option that tells them apart is given to neither; what has it, to its own."""
 
-    def cells(label: str, version: int, **options: object) -> list:  # type: ignore[type-arg]
+    def cells(label: str, version: int, **options: Any) -> list[Cell]:
         return [cell(spec(version, seed, options=options), label) for seed in range(3)]
 
     save(store, cells("any", 1, rate=0.1), [9.0] * 3, "one", 1.0, wanted=False)
@@ -133,7 +131,7 @@ def test_a_cell_that_two_stores_have_counts_once(tmp_path: Path) -> None:
 
 def test_stores_that_know_a_label_by_other_options_have_lines_of_their_own(tmp_path: Path) -> None:
     stores = [Store(str(tmp_path / f"{number}.db")) for number in range(3)]
-    given = ({"rate": 0.1}, {"rate": 0.1, "law": "normal"}, {"rate": 0.9, "law": "normal"})
+    given: tuple[dict[str, Any], ...] = ({"rate": 0.1}, {"rate": 0.1, "law": "normal"}, {"rate": 0.9, "law": "normal"})
     for number, (store, options) in enumerate(zip(stores, given, strict=True)):
         cells = [cell(spec(number, seed, options=options)) for seed in range(2)]
         save(store, cells, [float(number)] * 2, f"c{number}", 1.0 + number)
@@ -169,8 +167,6 @@ def test_a_version_without_a_finite_value_is_no_point(store: Store) -> None:
 
 
 def test_foreign_cells_are_passed_over(store: Store) -> None:
-    from bench.cell import Cell, Outcome
-
     save(store, [cell(spec())], [1.0], "abc", 1.0)
     strange = [Cell(f"k{number}", "toy", 0, "m", 0, text) for number, text in enumerate(("", "{}", "[]", "no json"))]
     store.save([(each, Outcome("ok", metrics={"rmse": 1.0})) for each in strange])
@@ -201,9 +197,6 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="unknown suite 'quick'"):
         metric_history([store], "rmse", "quick")
     assert np.isfinite(metric_history([store], "rmse", "tiny").lines[0].series.values[0, 0])
-    save(store, [], [], "a", 1.0)
-    from bench.store import SuiteRecord
-
     store.want(SuiteRecord("second", "", None, [], "{}"), [])
     with pytest.raises(UserError, match="holds 2 suites; name one with --suite: second, tiny"):
         metric_history([store], "rmse")
