@@ -12,7 +12,7 @@ from bench.errors import UserError, unknown_name
 from bench.gate.measured import declared
 from bench.history.changes import Changing, Histories, with_changes
 from bench.history.series import read_series, wanted_labels
-from bench.leaderboard.history_view import history_content
+from bench.leaderboard.history_view import history_content, shown_line
 from bench.leaderboard.templating import templates
 from bench.leaderboard.view import metric_name
 from bench.metrics import catalogue
@@ -38,7 +38,7 @@ def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
     name = "history-" + "".join(c if c.isalnum() or c in "_-" else "-" for c in metric)
     paths = [out / f"{name}{ending}" for ending in (".html", ".json", ".csv")]
     page = templates().get_template("history_metric.html")
-    content = history_content(found, LEVEL, singles=True)
+    content = history_content(found, [shown_line(one, LEVEL, singles=True) for one in found.lines])
     html = page.render(content, title=f"History of {metric_name(metric)}", data=paths[1].name, table=paths[2].name)
     try:
         out.mkdir(parents=True, exist_ok=True)

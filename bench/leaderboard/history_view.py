@@ -109,17 +109,16 @@ def _day(seconds: float) -> str:
     return (moment(seconds) or "")[:10]
 
 
-def history_content(found: Histories, level: float, *, singles: bool = False) -> dict[str, Any]:
+def history_content(found: Histories, shown_lines: Sequence[ShownLine]) -> dict[str, Any]:
     """Return what a page about many lines shows: all change points, the newest first, and the lines by metric."""
     by_metric: dict[str, list[ShownLine]] = {}
-    for one in found.lines:
-        by_metric.setdefault(one.series.metric, []).append(shown_line(one, level, singles=singles))
-    lines = [each for own in by_metric.values() for each in own]
-    changes = [(each, change) for each in lines for change in each.changes]
+    for one, each in zip(found.lines, shown_lines, strict=True):
+        by_metric.setdefault(one.series.metric, []).append(each)
+    changes = [(each, change) for own in by_metric.values() for each in own for change in each.changes]
     changes.sort(key=lambda pair: -pair[1].since)
     versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
     return {
-        "changes": changes, "correction": found.correction, "lines": len(lines), "versions": len(versions),
+        "changes": changes, "correction": found.correction, "lines": len(shown_lines), "versions": len(versions),
         "metrics": [
             {"name": metric_name(name), "better": better(declaration(name)), "groups": _groups(own)}
             for name, own in by_metric.items()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.history_view import shown_line
+from bench.leaderboard.history_view import ShownLine
 from bench.leaderboard.listing import Row
 from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
@@ -13,10 +13,10 @@ from bench.registry import Registry
 
 
 def method_page(
-    method: str, found: Leaderboard, boards: Sequence[ShownBoard], reruns: Mapping[tuple[str, str], Rerun],
-    registry: Registry,
+    method: str, found: Leaderboard, boards: Sequence[ShownBoard], lines: Sequence[ShownLine],
+    reruns: Mapping[tuple[str, str], Rerun], registry: Registry,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the page of a method: its words, its options in every suite, its results, how to run it again."""
+    """Return the page of a method: its words, its options in every suite, its results, its history, how to rerun it."""
     rows = [row for row in found.rows if row.method == method]
     about = _each((row.spec["method"] for row in rows), registry, about_method)
     results = [one for one in _lines(method, boards) if not one["board"].overall]
@@ -31,11 +31,7 @@ def method_page(
         "title": method, "about": about, "suites": suites, "results": results, "rows": rows,
         "overall": [one for one in _lines(method, boards) if one["board"].overall],
         "metrics": list(dict.fromkeys(result["board"].name for result in results)),
-        "history": [
-            shown_line(one, found.settings.level)
-            for one in found.history.lines
-            if one.series.label.method == method
-        ],
+        "history": [one for one in lines if one.method == method],
         "correction": found.history.correction,
         "environments": _environments(rows), "updated": found.updated,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
-from bench.leaderboard.history_view import history_content
+from bench.leaderboard.history_view import history_content, shown_line
 from bench.leaderboard.listing import Row, Unlisted
 from bench.leaderboard.names import file_name
 from bench.leaderboard.pages import dataset_page, method_page
@@ -23,14 +23,15 @@ def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     reruns = _reruns(found.rows, registry)
     boards = shown_boards(found)
     pages = templates()
-    history = history_content(found.history, found.settings.level)
+    lines = [shown_line(one, found.settings.level) for one in found.history.lines]
+    history = history_content(found.history, lines)
     content: dict[str, str] = {
         "index.html": pages.get_template("index.html").render(_index(found, boards), root=""),
         "history.html": pages.get_template("history.html").render(history, title="History", root=""),
         "leaderboard.json": json.dumps(document(found, reruns), ensure_ascii=False, allow_nan=False) + "\n",
     }
     for method in sorted({row.method for row in found.rows}):
-        page = method_page(method, found, boards, reruns, registry)
+        page = method_page(method, found, boards, lines, reruns, registry)
         path = f"methods/{file_name(method)}.html"
         content[path] = pages.get_template("method.html").render(page, root="../")
     for dataset in sorted({row.dataset for row in found.rows}):
