@@ -20,8 +20,8 @@ from bench.api import Array, Net
 from bench.clock import Clock
 from bench.draw import Cuts, Drawing, Functions
 from bench.graph import Call, compiled, trace
+from bench.limits import Limits, threads
 from bench.member import Tensors
-from bench.stack import Limits, threads
 from bench.tape import Tape, TapeLength
 
 SPANS = ("forward", "transfer", "total")

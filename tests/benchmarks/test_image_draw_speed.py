@@ -28,13 +28,14 @@ from torch.func import functional_call
 
 from bench.api import Array, Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import threads
 from bench.member import Fitted, Member, Rows
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
-from bench.stack import fit, threads
+from bench.stack import fit
 from bench.torchvision_compat import import_torchvision
 
 ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch

@@ -8,6 +8,7 @@ import torch
 
 from bench.api import Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -15,7 +16,6 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.protocol import Architecture
 from bench.registry import Registry
-from bench.stack import Limits
 from bench.tape import Tape, TapeLength, generator, numbers
 
 MakeMember = Callable[..., Member]

@@ -11,15 +11,17 @@ import torch
 import torch.nn.functional as F
 
 from bench.api import Method, Problem
+from bench.cost import measure
 from bench.draw import Drawing, draw
 from bench.graph import compiler_found
-from bench.member import Fitted, Member, Rows, measure, start
+from bench.limits import Limits, is_large, threads
+from bench.member import Fitted, Member, Rows, start
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.protocol import Architecture
 from bench.registry import Registry
-from bench.stack import Limits, _Stack, is_large, threads
+from bench.stack import _Stack
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]

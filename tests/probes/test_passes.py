@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bench.api import Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, Rows, start
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.mc_dropout import MCDropout
@@ -17,7 +18,6 @@ from bench.networks import network_factory
 from bench.probes import passes
 from bench.probes.passes import WAYS, Load, timed_pass
 from bench.protocol import Architecture, Training
-from bench.stack import Limits
 
 
 class FakeClock:
