@@ -12,6 +12,7 @@ from tests.leaderboard.made import HOSTILE
 
 PAGES = (
     "index.html",
+    "history.html",
     "methods/deep-ensemble.html",
     "methods/sgld.html",
     "datasets/boston.html",
@@ -191,7 +192,13 @@ def test_rows_that_are_not_listed_are_told(open_page: Open, site: Path) -> None:
 @pytest.mark.parametrize("width", [1280, PHONE])
 def test_hostile_names_are_text(open_page: Open, hostile_site: Path, shots: Path, width: int) -> None:
     scripted, long = (file_name(HOSTILE[number][:180]) for number in (0, 2))
-    for name in ("index.html", f"methods/{scripted}.html", f"methods/{long}.html", f"datasets/{scripted}.html"):
+    for name in (
+        "index.html",
+        "history.html",
+        f"methods/{scripted}.html",
+        f"methods/{long}.html",
+        f"datasets/{scripted}.html",
+    ):
         seen = open_page(hostile_site / name, width=width)
         seen.page.screenshot(path=shots / f"hostile-{Path(name).stem[:30]}-{width}.png", full_page=True)
         assert seen.page.title() != "owned"
