@@ -112,7 +112,9 @@ def job(method: Method, count: int, task: Any = "regression") -> Drawing:
 def test_every_mode_draws_the_same_functions(
     mode: str, method: Method, networks: int, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "compiled", lambda graph: graph)  # its speed is the compiler's, its numbers the graph's
+    monkeypatch.setattr(
+        passes, "compiled", lambda graph, arguments: graph
+    )  # its speed is the compiler's, its numbers the graph's
     drawing = job(method, networks, task)
     with torch.no_grad():
         values = WAYS[mode](drawing, Limits()).evaluate(drawing.x)
