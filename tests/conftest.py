@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from bench import cli
 from bench.store import Store
 from bench.suite import Suite, load_suite
 from bench.torchvision_compat import import_torchvision
@@ -112,6 +114,34 @@ def uqbench(tmp_path: Path) -> Process:
             [sys.executable, "-m", "bench.cli", *arguments], cwd=tmp_path, env=dict(os.environ), capture_output=True,
             text=True, timeout=120, check=False,
         )  # fmt: skip
+
+    return call
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run the command inside this process, in an empty folder: sooner, where no process is needed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        told = capsys.readouterr()
+        return Done(code, told.out, told.err)
 
     return call
 

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ from bench.api import Dataset
 from bench.errors import UserError
 from bench.plan import checked
 from bench.registry import Registry
+from tests.conftest import Command
 
 VALUES = np.random.default_rng(5).normal(size=(40, 3)).round(6)
 
@@ -146,18 +146,14 @@ def test_a_table_of_the_data_folder_is_found(data_folder: Path) -> None:
     assert len(make("csv:t.csv").load(0).train_y) == 36
 
 
-def test_a_users_table_runs_and_is_reported(
-    tiny_file: Path, tmp_path: Path, uqbench: Callable[[list[str]], object]
-) -> None:
+def test_a_users_table_runs_and_is_reported(tiny_file: Path, tmp_path: Path, command: Command) -> None:
     (tmp_path / "mine").mkdir()
     written(tmp_path / "mine" / "houses.csv")
     name = "csv:mine/houses.csv?target=a"
-    done = uqbench(["run", str(tiny_file), "--dataset", name, "--json"])
-    told = json.loads(getattr(done, "stdout", ""))
+    told = json.loads(command("run", str(tiny_file), "--dataset", name, "--json").out)
     assert (told["stored"], told["failed"], told["refused"]) == (4, [], [])
-    report = uqbench(["report"])
-    assert getattr(report, "returncode", None) == 0, report
+    assert command("report").code == 0
     assert "houses.csv" in (tmp_path / "report" / "report.md").read_text("utf-8")
-    wrong = uqbench(["run", str(tiny_file), "--dataset", "csv:mine/houses.csv?target=prise"])
-    assert "unknown column 'prise'" in getattr(wrong, "stderr", "")
-    assert "Traceback" not in getattr(wrong, "stderr", "")
+    wrong = command("run", str(tiny_file), "--dataset", "csv:mine/houses.csv?target=prise")
+    assert "unknown column 'prise'" in wrong.err
+    assert "Traceback" not in wrong.err

@@ -1,14 +1,10 @@
-"""A suite that is gated in a moment, its baseline, and the command inside this process."""
+"""A suite that is gated in a moment, and its baseline."""
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from bench import cli
 
 TINY = """
 title = "Tiny"
@@ -33,34 +29,6 @@ rows = 40
 
 [methods.mc-dropout]
 """
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run uqbench here, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
-
-    return call
 
 
 @pytest.fixture(scope="session")

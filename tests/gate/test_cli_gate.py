@@ -10,7 +10,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 import torch
 
-from tests.gate.conftest import Change, Command
+from tests.conftest import Command
+from tests.gate.conftest import Change
 
 GATE = ("gate", "tiny.toml", "--baseline", "tiny.json")
 STORED = (*GATE, "--store", "tiny.db")
