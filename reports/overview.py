@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Text
-from bench.errors import UserError
 from bench.metrics import Metric
 from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
-from bench.stats import Comparison, DatasetComparison, Settings, compare
+from bench.stats import Comparison, DatasetComparison, Settings, compare_all
 from bench.theme import BETTER, EVEN, INK, WORSE, house_style, panels, short
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
@@ -58,18 +57,10 @@ class Overview(Report):
         rows = results.frame[results.frame["metric"] == metric.name]
         if base is None or base not in set(rows["method"]):
             return []
-        made = []
-        settings = Settings(resamples=self.resamples)
-        for method in methods_of(rows):
-            if method == base:
-                continue
-            both = [method, base]
-            own, cells = rows[rows["method"].isin(both)], results.cells[results.cells["method"].isin(both)]
-            try:
-                made.append(compare(own, method, base, [metric], cells=cells, settings=settings))
-            except UserError:
-                continue  # no dataset in common: the table of the dataset shows who has numbers
-        return made
+        others = [method for method in methods_of(rows) if method != base]
+        return compare_all(
+            rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples)
+        )  # fmt: skip
 
 
 def _facts(results: Results) -> dict[str, str]:

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from bench.stats.paired import is_constant, standard_error
+from bench.stats.draws import drawn_once
+from bench.stats.paired import Array, is_constant, standard_error
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,11 @@ def signed_rank(
     much of sum_ij w_i w_j has (d_i + d_j) / 2 below, within and above; the probabilities are how often each wins.
     """
     d = np.concatenate([[0.0], np.asarray(differences, dtype=np.float64)])
-    weights = generator.dirichlet(np.concatenate([[prior], np.ones(len(d) - 1)]), size=samples)
+
+    def draw(generator: np.random.Generator) -> Array:
+        return generator.dirichlet(np.concatenate([[prior], np.ones(len(d) - 1)]), size=samples)
+
+    weights = drawn_once(generator, ("Dirichlet weights", len(d), prior, samples), draw)
     middle = (d[:, None] + d[None, :]) / 2.0
     below = ((weights @ (middle < -rope)) * weights).sum(axis=-1)
     above = ((weights @ (middle > rope)) * weights).sum(axis=-1)
