@@ -59,9 +59,10 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
             cmap=colours, vmin=0, vmax=1, ax=axis,
             cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
             annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
+            xticklabels=False, yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
         )  # fmt: skip
         axis.set_xticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=40, ha="right", color=INK)
-        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, color=INK)
+        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, va="center", color=INK)
         axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
         axis.grid(False)
         for text in axis.texts:

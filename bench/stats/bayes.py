@@ -33,8 +33,8 @@ def correlated_t_test(differences: ArrayLike, rope: float, test_share: float = 0
     mean = float(d.mean())
     if bool(is_constant(d)):
         return Posterior(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
-    posterior = scipy.stats.t(len(d) - 1, mean, float(standard_error(d, test_share)))
-    below, above = float(posterior.cdf(-rope)), float(posterior.sf(rope))
+    shape = (len(d) - 1, mean, float(standard_error(d, test_share)))
+    below, above = float(scipy.stats.t.cdf(-rope, *shape)), float(scipy.stats.t.sf(rope, *shape))
     return Posterior(below, 1.0 - below - above, above)
 
 
