@@ -94,6 +94,8 @@ def _duration(seconds: float) -> str:
 def _why_nothing(results: Results) -> str:
     if results.baseline is None:
         return "No verdicts: the suite names no baseline to compare with (baseline = ... in its file)."
+    if not lead_metrics(results):
+        return "No verdicts: the suite has no metrics of quality to compare by, only costs."
     return f"No verdicts: {results.baseline}, the baseline, has no results to compare with."
 
 

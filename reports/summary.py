@@ -33,9 +33,10 @@ class Summary(Report):
         marks = _marks(results, shown)
         groups = frame.groupby(["dataset", "metric", "method"])["value"]
         numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
+        known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
         for dataset, metrics in shown.items():
             if metrics:
-                own, rows = numbers.loc[dataset], places[dataset]
+                own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 blocks.append(_table(dataset, own, methods, seeds, metrics, marks.get(dataset, {})))
         return Section("Results by dataset", blocks)

@@ -5,7 +5,7 @@ generator in the same state draws the same numbers: they are looked up, and the 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from bench.stats.paired import Array
 
 MOST_BYTES = 64 * 2**20
-_kept: "OrderedDict[Hashable, tuple[Array, dict[str, Any]]]" = OrderedDict()
+_kept: "OrderedDict[Hashable, tuple[Array, Mapping[str, Any]]]" = OrderedDict()
 
 
 def drawn_once(

@@ -117,10 +117,8 @@ def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | 
         chosen &= frame["method"].isin(list(methods))
     rows = frame[chosen]
     dataset, datasets = pd.factorize(rows["dataset"], sort=True)
-    method, names = pd.factorize(rows["method"], sort=True)
-    if methods is not None:
-        method, names = pd.Index(list(methods), dtype=object).get_indexer(names.astype(object))[method], methods
-    metric = pd.Index(list(metrics), dtype=object).get_indexer(rows["metric"].astype(object))
+    names = sorted(rows["method"].unique()) if methods is None else list(methods)
+    method, metric = _places(rows["method"], names), _places(rows["metric"], metrics)
     repeat = rows.groupby(REPEAT, sort=True, dropna=False).ngroup().to_numpy()
     split, value = rows["split"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
     order = np.lexsort((metric, dataset))
@@ -144,6 +142,12 @@ def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | 
     return made
 
 
+def _places(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of every row's name among these."""
+    codes, known = pd.factorize(column)
+    return np.array([names.index(name) for name in known], dtype=np.int64)[codes]
+
+
 def repeats(
     frame: pd.DataFrame, measure: Declared, methods: Sequence[str], cells: pd.DataFrame | Accounts | None = None
 ) -> list[Repeats]:
@@ -158,7 +162,7 @@ def repeats(
 def repeats_of(grid: Grid, accounts: Accounts) -> Repeats:
     """Return the paired repeats of all methods of a grid."""
     finite = np.isfinite(grid.values)
-    whole = finite.all(axis=1)
+    whole = np.asarray(finite.all(axis=1))
     infinite = np.isinf(grid.values).sum(axis=0)
     states = accounts.states(grid.dataset)
     found = (_lost(method, int(infinite[i]), states) for i, method in enumerate(grid.methods))

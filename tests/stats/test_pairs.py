@@ -83,9 +83,8 @@ def test_all_compared_at_once_are_the_comparisons_of_each_pair(results: Results,
     found = compare_all(shuffled(frame), ["one", "three"], "two", Measure("rmse"), cells=cells)
     for method, comparison in zip(["one", "three"], found, strict=True):
         both = [method, "two"]
-        alone = compare(
-            frame[frame["method"].isin(both)], *both, [Measure("rmse")], cells=cells[cells["method"].isin(both)]
-        )  # fmt: skip
+        own, own_cells = (table[table["method"].isin(both)] for table in (frame, cells))
+        alone = compare(own, method, "two", [Measure("rmse")], cells=own_cells)
         # repr: what is not there is NaN, which equals nothing
         assert repr(comparison) == repr(alone)
         assert len(comparison.rows) == 2
