@@ -3,8 +3,8 @@
 python -m bench.cards docs/datasets.md
 """
 
+import argparse
 import inspect
-import sys
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 
@@ -90,4 +90,6 @@ def _option(field: "Field[object]", dataset: Dataset) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(cards(Registry()) + "\n", "utf-8")
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("file", type=Path, help="what is written")
+    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")

@@ -1,7 +1,8 @@
-"""Cleaning a store up: array files that no cell refers to, and results that no suite asks for any more."""
+"""Cleaning a store up: array files that no cell refers to, and, where asked, unwanted results and checkpoints."""
 
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select
@@ -21,16 +22,21 @@ class Cleaned:
     array_files: int
     temporary_files: int
     bytes: int  # of the files
+    checkpoint_files: int = 0
 
 
-def clean(store: Store, *, unwanted: bool = False, dry_run: bool = False) -> Cleaned:
-    """Remove what nobody needs; with `unwanted` also results that no suite asks for any more."""
+def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dry_run: bool = False) -> Cleaned:
+    """Remove what nobody needs.
+
+    With `unwanted` also results that no suite asks for any more; with `checkpoints` also those of trainings that did
+    not end, which would then begin anew.
+    """
     drivers = store.drivers()
-    if unwanted and drivers and not dry_run:
+    if (unwanted or checkpoints) and drivers and not dry_run:
         # A run forgets what its suite wanted before it notes it anew.
         raise UserError(
-            f"--unwanted: {drivers[0]['name']} is working on this store, and what it wants may not be noted yet; "
-            "try again when it has ended"
+            f"--{'unwanted' if unwanted else 'checkpoints'}: {drivers[0]['name']} is working on this store, and what "
+            "it needs may not be noted yet; try again when it has ended"
         )
     asked = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
     with store.database.reading() as connection:
@@ -41,11 +47,22 @@ def clean(store: Store, *, unwanted: bool = False, dry_run: bool = False) -> Cle
     referred = _referred(store, [asked] if unwanted else [])
     lost = store.arrays.orphans(referred, quiet=not drivers)
     temporary = sum(path.suffix == TEMPORARY for path, _ in lost)
+    kept = _checkpoint_files(store) if checkpoints else []
     with told(store.shown):
-        for path, _ in () if dry_run else lost:
+        for path, _ in () if dry_run else [*lost, *kept]:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
-    return Cleaned(results, len(lost) - temporary, temporary, sum(size for _, size in lost))
+        for folder in () if dry_run else {path.parent for path, _ in kept}:
+            with contextlib.suppress(OSError):  # somebody else's file is in it
+                folder.rmdir()
+    size = sum(size for _, size in (*lost, *kept))
+    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept))
+
+
+def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
+    from bench.checkpoints import folder_of  # brings torch
+
+    return [(path, path.stat().st_size) for path in sorted(folder_of(store.arrays.folder).glob("*/*.safetensors"))]
 
 
 def _referred(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]:

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli_options import json_option, plugin_option
 from bench.errors import UserError
 
 if TYPE_CHECKING:
     from bench.api import Dataset
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 folder_option = click.option("--data", "folder", metavar="DIR", help="Where files are looked for first, and put.")
-plugin_option = click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a dataset of your own; may be repeated."
-)
 
 
 @click.group()

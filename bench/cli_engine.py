@@ -12,7 +12,7 @@ from bench.errors import UserError
 if TYPE_CHECKING:
     from bench.engines import Engine
     from bench.engines.choice import Name
-    from bench.stack import Limits
+    from bench.limits import Limits
 
 Command = Callable[..., Any]
 
@@ -30,7 +30,7 @@ class How:
 
     def limits(self) -> "Limits":
         """Return how the engine may use the machine."""
-        from bench.stack import Limits
+        from bench.limits import Limits
 
         return Limits(compiling={"auto": None, "always": True, "never": False}[self.compiling])
 

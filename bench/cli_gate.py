@@ -122,21 +122,25 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> No
     """Write how a metric went over the versions of the code, with the commits at which it changed."""
     from contextlib import ExitStack, closing
 
-    from bench.gate.history import histories, history_page
+    from bench.history.files import metric_history, write_history
     from bench.store import Store
 
     with ExitStack() as opened:
         stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
-        series = histories(stores, metric, suite)
-        written = history_page(stores, metric, Path(out), suite)
-    versions = {version.name for each in series for version in each.versions}
-    click.echo(f"{metric}: {len(series)} series, {len(versions)} version{'s' * (len(versions) != 1)} of the code")
-    for each in series:
-        for change in each.changes:
+        found = metric_history(stores, metric, suite)
+    written = write_history(metric, found, Path(out))
+    versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
+    count = f"{len(found.lines)} series, {len(versions)} version{'s' * (len(versions) != 1)}"
+    click.echo(f"{metric}: {count} of code, plug-ins and harness")
+    for one in found.lines:
+        for change in one.changes:
+            version, label = one.series.versions[change.at], one.series.label
             click.echo(
-                f"{'better' if change.better else 'worse '} since {change.code}: {each.method} on {each.dataset}: "
-                f"{change.before:.4g} -> {change.after:.4g}  {change.subject}".rstrip()
+                f"{'better' if change.better else 'worse '} since {version.name}: {label.method} on {label.dataset}: "
+                f"{change.before:.4g} -> {change.after:.4g}  {version.subject}".rstrip()
             )
+    if any(one.changes for one in found.lines):
+        click.echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
     click.echo(f"history: {written[0]}")
 
 

@@ -6,20 +6,18 @@ from pathlib import Path
 
 import click
 
-STORE = "sqlite:///runs/uqbench.db"
+from bench.cli_options import plugin_option, store_option
 
 
 @click.command()
-@click.option("--store", default=STORE, show_default=True, metavar="URL", help="Where results are kept.")
+@store_option
 @click.option("--out", default="leaderboard", show_default=True, metavar="DIR", help="Where the pages are written.")
 @click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only this suite; repeatable.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
     help="Only this metric; repeatable; 'all' for every stored one.  [default: what a suite shows, and costs]",
 )  # fmt: skip
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
-)
+@plugin_option
 def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[str], plugins: Sequence[str]) -> None:
     """Write what is stored as a static site: index.html, a page a method and a dataset, leaderboard.json.
 

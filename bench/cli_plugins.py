@@ -1,7 +1,6 @@
 """`uqbench new` and `uqbench verify`: writing a plug-in, and finding out whether it does what all of them have to."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from bench.errors import UserError, unknown_name
+from bench.cli_options import data_option, json_option, look_in, plugin_option
+from bench.errors import unknown_name
 
 if TYPE_CHECKING:
     from bench.registry import Kind
@@ -21,12 +21,10 @@ KINDS = ("method", "dataset", "report")
 @click.command()
 @click.argument("kind", metavar="method|dataset|report")
 @click.argument("name")
-@click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; repeatable."
-)
+@plugin_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check; may be repeated.")
-@click.option("--data", metavar="DIR", help="Where datasets look for their files first.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@data_option
+@json_option
 def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], data: str | None, as_json: bool) -> None:
     """Check that a plug-in does what every one of its kind has to; exit 1 where it does not.
 
@@ -34,12 +32,7 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
     """
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    if data is not None:
-        if not Path(data).is_dir():
-            raise UserError(f"--data {data}: no such folder")
-        from bench.data import VARIABLE
-
-        os.environ[VARIABLE] = data
+    look_in(data)
     from bench.registry import Registry
 
     plugin = Registry([Path(p) for p in plugins]).make(cast("Kind", kind), name, {})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli_options import json_option, store_option
 from bench.errors import UserError, unknown_name
 from bench.plain_json import without_nan
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from bench.metrics import Metric
     from bench.stats import Ranking, Settings
 
-STORE = "sqlite:///runs/uqbench.db"
-
-store_option = click.option("--store", default=STORE, show_default=True, metavar="URL", help="Where results are kept.")
 suite_option = click.option("--suite", metavar="NAME", help="The suite; needed where the store holds several.")
 metric_option = click.option(
     "--metric",
@@ -32,7 +30,6 @@ alpha_option = click.option("--alpha", default=0.05, show_default=True, help="Th
 correction_option = click.option(
     "--correction", default="holm", show_default=True, metavar="holm|bh", help="Holm, or Benjamini-Hochberg."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @dataclass(frozen=True)

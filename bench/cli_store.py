@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli_options import json_option, store_option
 from bench.errors import UserError, unknown_name
 from bench.export import Format
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from bench.merging import Merged
     from bench.status import Status
     from bench.store import Store
-
-STORE = "sqlite:///runs/uqbench.db"
-store_option = click.option("--store", default=STORE, show_default=True, metavar="URL", help="Where results are kept.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
@@ -160,21 +157,23 @@ def export(suite: str | None, form: str, out: str | None, store: str) -> None:
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Tell what would be removed, and remove nothing.")
 @click.option("--unwanted", is_flag=True, help="Also remove results that no suite asks for any more.")
+@click.option("--checkpoints", is_flag=True, help="Also remove those of trainings that did not end; they begin anew.")
 @store_option
 @json_option
-def gc(dry_run: bool, unwanted: bool, store: str, as_json: bool) -> None:
+def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bool) -> None:
     """Remove array files that no cell refers to, and what writers that were killed left behind."""
     from bench.cleaning import clean
     from bench.store import Store
 
     with closing(Store(store, create=False, writable=not dry_run)) as opened:
-        removed = clean(opened, unwanted=unwanted, dry_run=dry_run)
+        removed = clean(opened, unwanted=unwanted, checkpoints=checkpoints, dry_run=dry_run)
     if as_json:
         _print_json({"dry_run": dry_run, **asdict(removed)})
         return
     click.echo(
         f"{'would remove' if dry_run else 'removed'} {removed.array_files} array files, {removed.temporary_files} "
-        f"temporary files ({_bytes(removed.bytes)}) and {removed.results} results"
+        f"temporary files{f', {removed.checkpoint_files} checkpoints' * checkpoints} ({_bytes(removed.bytes)}) and "
+        f"{removed.results} results"
     )
 
 

@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors, work
+from bench.cost import work
+from bench.limits import Limits, is_large, threads
+from bench.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors
 from bench.memory import keep_freed_memory
 from bench.reuse import reused_parts
-from bench.stack import Limits, is_large, threads
 from bench.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is new memory from the

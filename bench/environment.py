@@ -69,6 +69,7 @@ def facts(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
         "cpu": cpu_model(),
+        "vectors": torch.backends.cpu.get_cpu_capability(),  # a virtual machine's processor may tell no other name
         "cores": cores(),
         "threads": torch.get_num_threads(),
         "wait_policy": os.environ.get("OMP_WAIT_POLICY", ""),

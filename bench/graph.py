@@ -35,9 +35,23 @@ def trace(call: Call, arguments: tuple[Any, ...]) -> Call:
     return graph
 
 
-def compiled(graph: Call) -> Call:
-    """Return the traced graph compiled."""
-    return torch.compile(graph, fullgraph=True, dynamic=False)
+def compiled(graph: Call, arguments: tuple[Any, ...]) -> Call:
+    """Return the traced graph compiled, after a first call with such arguments."""
+
+    def called() -> Call:
+        fast: Call = torch.compile(graph, fullgraph=True, dynamic=False)
+        fast(*arguments)
+        return fast
+
+    try:
+        return called()
+    except Exception:  # of the compiler, which has every kind of error
+        # A process that was killed while the compiler wrote leaves half a file in torch's cache, and every later one
+        # would stumble over it: only what also fails in an empty cache is the compiler's fault.
+        from torch._inductor.utils import fresh_cache  # takes a second to import
+
+        with fresh_cache():
+            return called()
 
 
 def _lay_products_wide(graph: fx.GraphModule) -> None:

@@ -17,6 +17,7 @@ from bench.api import Array, Method, Split
 from bench.cell import Outcome
 from bench.checkpoints import name_of
 from bench.folds import folds
+from bench.limits import Limits
 from bench.member import Fitted, Member, finished, held_out_loss, training_form
 from bench.networks import network_factory
 from bench.prepare import Prepared, prepare
@@ -24,7 +25,7 @@ from bench.probes import Finding, Subject, Untrained, find, find_together
 from bench.protocol import Protocol, Training
 from bench.registry import in_one_line
 from bench.search import Configuration, Selection, configurations
-from bench.stack import Limits, Progress, fit_and_tell
+from bench.stack import Progress, fit_and_tell
 from bench.tape import stream
 
 

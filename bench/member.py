@@ -12,12 +12,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.func import grad_and_value
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
 from bench.augmentation import crop_and_flip
 from bench.graph import STEPS_THAT_PAY_FOR_COMPILING
+from bench.limits import SLOTS
 from bench.optim import Step, make_optimizer
 from bench.precision import forward_precision
 from bench.protocol import Training
@@ -25,7 +24,6 @@ from bench.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_othe
 
 Tensors = dict[str, Tensor]
 
-SLOTS = 128  # networks trained side by side: cost per network is flat from about 100 on
 ROWS_AT_ONCE = 500  # of a large network outside training: its activations are large, too
 
 
@@ -143,16 +141,6 @@ class Fitted:
     def net(self) -> Net:
         """The trained network as a pure function."""
         return Net(self.module, self.params, self.buffers, self.memory)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one call of each kind needs, measured on one member."""
-
-    step: TapeLength
-    epoch: TapeLength
-    step_bytes: int  # tensors written in one step and one validation pass: an upper bound of their memory
-    flops_per_row: float
 
 
 def bound(method: Method, values: Mapping[str, Tensor]) -> Method:
@@ -322,62 +310,6 @@ def remembered(
 def remembers(method: Method) -> bool:
     """Does the method keep anything from epoch to epoch?"""
     return type(method).remember is not Method.remember
-
-
-class _BytesWritten(TorchDispatchMode):
-    """Adds up the size of every tensor that an operation makes."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch does not type it
-        self.total = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(tensor, Tensor):
-                self.total += tensor.numel() * tensor.element_size()
-        return result
-
-
-def work(call: Callable[[], object]) -> tuple[int, float]:
-    """Carry out a call; return the bytes it wrote and the floating-point operations it took."""
-    with torch.no_grad(), _BytesWritten() as written, FlopCounterMode(display=False) as flops:
-        call()
-    return written.total, float(flops.get_total_flops())
-
-
-def measure(member: Member) -> Cost:
-    """Run one member once on blank tapes to learn what it reads, writes and computes."""
-    rows, first = member.rows, start(member)
-    method = bound(member.method, first.values)
-    net = Net(first.module, first.params, first.buffers, first.memory)
-    batch = rows.batch(rows.train[: member.batch_rows])
-    step_tape, epoch_tape = BlankTape(rows.x.device), BlankTape(rows.x.device)
-    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
-    one = torch.tensor(1.0, device=rows.x.device)
-    first.module.train()
-    augmented(member, batch.x, step_tape)
-    with torch.no_grad(), no_other_randomness("loss, update or remember"):
-        once = method.loss(_copied(net), batch, BlankTape(rows.x.device))
-        written, flops = work(lambda: method.loss(net, batch, step_tape))
-        again = method.loss(_copied(net), batch, BlankTape(rows.x.device))
-        method.update(net, first.params, optimizer, first.state, Step(*[one] * 6), step_tape)
-        first.module.eval()
-        method.remember(net, one, epoch_tape)
-    if once.shape != ():
-        raise ValueError(f"loss must return one number, got a tensor of shape {tuple(once.shape)}")
-    if not torch.equal(once, again) and torch.isfinite(once):
-        raise RuntimeError(
-            "loss gave two values for the same network, batch and tape; take random numbers from the tape"
-        )
-    # Backward writes about twice what forward does; beside it stand parameters, moments and best weights.
-    held = sum(p.numel() * p.element_size() for p in first.params.values())
-    step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
-    return Cost(step_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
-
-
-def _copied(net: Net) -> Net:
-    return Net(net.module, net.params, {name: b.clone() for name, b in net.buffers.items()}, net.memory)
 
 
 def finished(member: Member, fitted: Fitted) -> Fitted:

@@ -3,8 +3,8 @@
 python -m bench.method_cards docs/methods.md
 """
 
+import argparse
 import inspect
-import sys
 from pathlib import Path
 
 from bench.about import options_of, paragraphs
@@ -83,4 +83,6 @@ def _fenced(text: str) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(cards(Registry()) + "\n", "utf-8")
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("file", type=Path, help="what is written")
+    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")

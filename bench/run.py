@@ -20,11 +20,11 @@ from bench.cell import Cell, Outcome, from_bytes, to_bytes
 from bench.engines import OUT_OF_TIME, Engine, LostWorkerError
 from bench.engines.inline import InlineEngine
 from bench.errors import UserError
+from bench.limits import Limits
 from bench.plan import Refused, plan
 from bench.progress import Progress
 from bench.protocol import PROBES, Together
 from bench.registry import Registry
-from bench.stack import Limits
 from bench.store import Store, SuiteRecord, living_owner
 from bench.suite import Suite
 from bench.units import TOGETHER, UNKNOWN_COST, Unit, Units, cut

@@ -14,7 +14,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,16 +26,15 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 
 from bench import checkpoints
+from bench.cost import Cost, measure
 from bench.graph import compiled, compiler_found, trace
+from bench.limits import Limits, is_large, threads
 from bench.member import (
     ROWS_AT_ONCE,
-    SLOTS,
-    Cost,
     Fitted,
     Member,
     Rows,
     advance,
-    measure,
     remembered,
     remembers,
     start,
@@ -47,39 +45,7 @@ from bench.optim import epoch_rates, make_optimizer
 from bench.precision import warn_of_emulation
 from bench.tape import TapeLength, block_calls, generator, write_numbers
 
-PathName = Literal["auto", "stack", "plain"]
-
 SECONDS_BETWEEN_WORDS = 1.0  # about how far it is
-
-# Above this a network's cost is arithmetic: an MLP needs thousands of operations a row, a ResNet8 25 million.
-FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How the engine may use the machine. None of it changes a result by more than rounding."""
-
-    path: PathName = "auto"
-    compiling: bool | None = None  # None: where a compiler is found and the training is long enough to pay
-    slots: int = SLOTS
-    bytes: int = 2**30
-    checkpoints: str = ""  # the folder where large networks are kept after every epoch; none: nowhere
-
-
-def is_large(flops_per_row: float, limits: Limits) -> bool:
-    """Should this network run by itself rather than in a stack?"""
-    return limits.path == "plain" or (limits.path == "auto" and flops_per_row > FLOPS_PER_ROW_OF_A_LARGE_NETWORK)
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Compute with so many threads inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)
@@ -398,9 +364,7 @@ class _Stack:
         graph = trace(quick, (self.table, *columns))
         if self.compiling:
             try:
-                fast = compiled(graph)
-                fast(self.table, *columns)
-                return fast
+                return compiled(graph, (self.table, *columns))
             except Exception as error:  # a compiler that is there but does not work: every kind of error is its own
                 warnings.warn(f"compiling failed, training goes on without: {error!r:.200}", stacklevel=2)
                 self.compiling = False

@@ -206,12 +206,6 @@ class Store:
         order = (wanted.c.dataset, wanted.c.method, wanted.c.seed, metrics.c.metric)
         return self.database.rows(query.order_by(*order))
 
-    def values_of(self, metric: str) -> list[dict[str, Any]]:
-        """Return one row a value of a metric, also of cells that no suite wants: spec, code, dirty, finished, value."""
-        columns = (cells.c.spec, cells.c.code, cells.c.dirty, cells.c.finished, metrics.c.value)
-        query = select(*columns).join(metrics, metrics.c.key == cells.c.key).where(metrics.c.metric == metric)
-        return self.database.rows(query.order_by(cells.c.finished, cells.c.key))
-
     def cells(self, suite: str) -> list[dict[str, Any]]:
         """Return one row a cell of a suite: status (None: not run yet), message, training, timing, environment."""
         about = [column for column in cells.c if column.name not in ("key", "environment")]

@@ -15,13 +15,14 @@ import torch
 
 from bench.api import Method, Problem, Split
 from bench.cell import Cell
-from bench.member import expected_steps, training_form, work
+from bench.cost import work
+from bench.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
+from bench.member import expected_steps, training_form
 from bench.networks import network_factory
 from bench.plan import Task
 from bench.probes import rows_asked
 from bench.protocol import Architecture, Protocol, Together
 from bench.search import configurations
-from bench.stack import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 
 # Rough figures of one core of 2023; they order and cut the work, nothing else.
 SECONDS_TO_BEGIN = 1.5  # loading, tracing, first draws

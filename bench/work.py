@@ -22,11 +22,11 @@ from bench.checkpoints import place_of
 from bench.environment import facts
 from bench.errors import UserError
 from bench.jobs import Job, told
+from bench.limits import Limits
 from bench.plan import HARNESS, checked, fingerprint
 from bench.protocol import Protocol
 from bench.registry import Registry
 from bench.search import Selection
-from bench.stack import Limits
 
 
 @dataclass(frozen=True)

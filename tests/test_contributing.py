@@ -60,7 +60,7 @@ def test_the_document_shows_one_plug_in_of_each_kind() -> None:
 
 
 def test_every_example_runs_as_written(folder: Path) -> None:
-    for command in commands():
+    for command in commands()[2:]:  # what 'new' writes and 'verify' says of it is carried out by test_tutorial.py
         done = call(command, folder)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "skipped" not in done.stderr, done.stderr

@@ -46,7 +46,7 @@ def _statements(node: ast.AST, module_level: bool) -> Iterator[ast.AST]:
 
 def core_files() -> dict[str, Path]:
     """The modules of the harness by name."""
-    parts = ("metrics", "engines", "gate", "leaderboard", "probes", "stats", "testing")
+    parts = ("metrics", "engines", "gate", "history", "leaderboard", "probes", "stats", "testing")
     folders = (ROOT / "bench", *(ROOT / "bench" / part for part in parts))
     files = [path for folder in folders for path in folder.glob("*.py")]
     return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in files}
@@ -116,7 +116,9 @@ def test_the_command_line_is_on_top_and_the_api_at_the_bottom() -> None:
         "bench.cli_engine",
         "bench.cli_gate",
         "bench.cli_leaderboard",
+        "bench.cli_options",
         "bench.cli_plugins",
+        "bench.cli_run",
         "bench.cli_stats",
         "bench.cli_store",
         "bench.engines",

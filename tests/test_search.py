@@ -15,6 +15,7 @@ from bench.cell import Outcome
 from bench.errors import UserError
 from bench.folds import folds
 from bench.jobs import Job, carry_out, outcomes
+from bench.limits import Limits
 from bench.member import Member, held_out_loss
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -26,7 +27,7 @@ from bench.protocol import Architecture, Protocol, Training
 from bench.registry import Registry
 from bench.run import run
 from bench.search import Configuration, Selection, configurations
-from bench.stack import Limits, fit, fit_and_tell
+from bench.stack import fit, fit_and_tell
 from bench.store import Store
 from bench.suite import load_suite
 from bench.tape import stream

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Times can be compared where all of these are the same.
-MACHINE = ("cpu", "cores", "threads", "device", "device_name")
+MACHINE = ("cpu", "vectors", "cores", "threads", "device", "device_name")
 UNIMPORTANT = ("matplotlib", "seaborn", "pandas", "SQLAlchemy", "uqbench")  # no number of a cell comes from them
 
 

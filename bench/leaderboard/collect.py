@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from bench.errors import UserError, unknown_name
+from bench.history.changes import Histories, with_changes
+from bench.history.identity import Wanted, form_of
+from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, dataset_board
-from bench.leaderboard.history import Line, histories
 from bench.leaderboard.listing import Row, Unlisted, listing
 from bench.leaderboard.overall import overall_board
 from bench.metrics import Metric, catalogue, declaration
@@ -42,7 +44,7 @@ class Leaderboard:
     rows: tuple[Row, ...]
     unlisted: tuple[Unlisted, ...]
     boards: tuple[Board, ...]
-    history: tuple[Line, ...]
+    history: Histories
     tasks: Mapping[str, str]  # of every dataset
     remarks: Mapping[str, tuple[str, ...]]  # on every dataset
     settings: Settings
@@ -93,11 +95,21 @@ def collect(
         if metric != ALL and metric not in stored:
             raise unknown_name("metric", metric, stored, f"--store {store.shown} has no values")
     used = dict.fromkeys(metric for suite in about for metric in suite.metrics)
-    history = histories(store, rows, {suite.name: suite.metrics for suite in about}, settings.level)
+    history = _history(store, rows, {suite.name: suite.metrics for suite in about})
     return Leaderboard(
         tuple(about), {name: declaration(name) for name in used}, tuple(rows), tuple(unlisted), tuple(boards),
-        tuple(history), tasks, {dataset: tuple(texts) for dataset, texts in remarks.items()}, settings,
+        history, tasks, {dataset: tuple(texts) for dataset, texts in remarks.items()}, settings,
     )  # fmt: skip
+
+
+def _history(store: Store, rows: Sequence[Row], shown: Mapping[str, Sequence[str]]) -> Histories:
+    """Return how the rows went over the versions of which the store has results."""
+    wanted = {
+        Label(row.suite, row.dataset, row.method): Wanted(form)
+        for row in rows
+        if (form := form_of(row.spec)) is not None
+    }
+    return with_changes(read_series([store], wanted, shown, full_provenance=True, fewest=2))
 
 
 def shown_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:

@@ -4,14 +4,16 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
 from bench import __version__
+from bench.history.changes import Changing
+from bench.history.points import points
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.listing import Row
+from bench.leaderboard.moments import moment
 from bench.leaderboard.rerun import Rerun
 from bench.metrics import condition
 from bench.plain_json import without_nan
@@ -37,15 +39,13 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
         "settings": {
             "alpha": settings.alpha, "level": settings.level, "correction": settings.correction,
             "test_share": settings.test_share, "fewest_pairs": FEWEST_PAIRS,
+            "changes": {"alpha": board.history.alpha, "places": board.history.cuts},
         },
         "suites": [asdict(suite) for suite in board.suites],
         "metrics": {name: _metric(name, metric) for name, metric in board.metrics.items()},
         "rows": [_row(row, reruns[row.suite, row.method]) for row in board.rows],
         "boards": [_board(one) for one in board.boards],
-        "history": [
-            {**asdict(line), "points": [{**asdict(p), "finished": moment(p.finished)} for p in line.points]}
-            for line in board.history
-        ],
+        "history": [_line(line, settings.level) for line in board.history.lines],
         "environments": dict(sorted(environments.items())),
         "unlisted": [asdict(one) for one in board.unlisted],
     }  # fmt: skip
@@ -53,17 +53,31 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
     return plain
 
 
-def moment(seconds: float) -> str | None:
-    """Return a time in UTC, as ISO 8601; None where it is not known."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
 def _metric(name: str, metric: Any) -> dict[str, Any]:
     told = ("task", "family", "direction", "target", "unit", "formula", "source")
     return {"name": name.partition("@")[0], "condition": condition(name), **{key: getattr(metric, key) for key in told}}
+
+
+def _line(line: Changing, level: float) -> dict[str, Any]:
+    label, versions = line.series.label, line.series.versions
+    return {
+        "suite": label.suite, "dataset": label.dataset, "method": label.method, "metric": line.series.metric,
+        "points": [
+            {
+                "code": point.version.name, "subject": point.version.subject, "version": point.version.plugins,
+                "finished": moment(point.version.finished), "repeats": point.repeats, "mean": point.mean,
+                "low": point.low, "high": point.high,
+            }
+            for point in points(line.series, level)
+        ],
+        "changes": [
+            {
+                "point": change.at, "code": versions[change.at].name, "subject": versions[change.at].subject,
+                "before": change.before, "after": change.after, "p": change.p, "better": change.better,
+            }
+            for change in line.changes
+        ],
+    }  # fmt: skip
 
 
 def _environments(row: Row) -> Iterable[Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 WIDTH, HEIGHT, EDGE = 200, 18, 8  # units of the picture; EDGE is kept free for marks at the ends
 
@@ -29,11 +29,14 @@ class Axis:
         return -1 if value < self.low else 1 if value > self.high else 0
 
 
-def axis(intervals: Iterable[Sequence[float]], include: Sequence[float] = ()) -> Axis | None:
+def axis(
+    intervals: Iterable[Sequence[float]], include: Sequence[float] = (), *, clip: bool = True
+) -> Axis | None:  # fmt: skip
     """Return an axis for (middle, low, high) triples; None where no number is finite.
 
     One method that failed badly would press all others into a dot: what lies far out (beyond the quartiles of the
-    middles by three times their distance, and wider than the typical interval) is marked by an arrow at the end.
+    middles by three times their distance, and wider than the typical interval) is marked by an arrow at the end,
+    unless `clip` is False.
     """
     rows = np.array([[v if math.isfinite(v) else np.nan for v in row] for row in intervals], dtype=np.float64)
     rows = rows.reshape(-1, 3)
@@ -44,7 +47,7 @@ def axis(intervals: Iterable[Sequence[float]], include: Sequence[float] = ()) ->
     width = np.where(np.isfinite(rows[:, 2] - rows[:, 1]), rows[:, 2] - rows[:, 1], 0.0)
     first, third = np.quantile(middle, [0.25, 0.75])
     reach = max(3.0 * (third - first), 1.5 * float(np.median(width)))
-    fence = (first - reach, third + reach) if reach > 0 else (-math.inf, math.inf)
+    fence = (first - reach, third + reach) if clip and reach > 0 else (-math.inf, math.inf)
     ends = np.concatenate([rows.ravel(), np.asarray(include, dtype=np.float64)])
     ends = ends[np.isfinite(ends)]
     inside = ends[(ends >= fence[0]) & (ends <= fence[1])]
@@ -146,23 +149,51 @@ class Spot:
     mean: float
     low: float
     high: float
+    told: str = ""  # what a pointer that rests on it is shown
 
 
-def line(spots: Sequence[Spot]) -> Markup:
-    """Return means and intervals over versions, the oldest at the left, as a picture without text."""
-    on = axis([(spot.mean, spot.low, spot.high) for spot in spots])
+@dataclass(frozen=True)
+class Mark:
+    """A change point: the version from which on the values are others, and whether they are better."""
+
+    at: int
+    better: bool
+
+
+TALL, LEFT, TOP = 92, 38, 14  # of a line over versions: its height, the room for the scale and for the marks' numbers
+
+
+def line(spots: Sequence[Spot], marks: Sequence[Mark] = (), singles: Sequence[Sequence[float]] = ()) -> Markup:
+    """Return means and intervals over versions, the oldest at the left, as a picture without words.
+
+    `marks` are numbered and dashed, `singles` are single seeds, drawn thinly.
+    """
+    beyond = [value for row in singles for value in row if math.isfinite(value)]
+    on = axis([(spot.mean, spot.low, spot.high) for spot in spots], beyond, clip=False)
     if on is None:
         return Markup("")
-    height, step = 70, (WIDTH - 2 * EDGE) / max(len(spots) - 1, 1)
+    step = (WIDTH - LEFT - EDGE) / len(spots)
+
+    def x(number: float) -> float:
+        return round(LEFT + (number + 0.5) * step, 1)
 
     def y(value: float) -> float:
-        return round(height - 6 - (on.x(value) - EDGE) / (WIDTH - 2 * EDGE) * (height - 12), 1)
+        return round(TALL - 6 - (on.x(value) - EDGE) / (WIDTH - 2 * EDGE) * (TALL - 6 - TOP), 1)
 
-    parts = []
-    places = [(round(EDGE + n * step, 1), y(spot.mean)) for n, spot in enumerate(spots)]
+    ticks = on.ticks if len(on.ticks) < 3 else (on.ticks[0], on.ticks[-1])
+    parts = [f'<path class="g" d="{"".join(f"M{LEFT} {y(tick)}H{WIDTH}" for tick in ticks)}"/>']
+    parts += [f'<text x="{LEFT - 4}" y="{y(tick) + 3:g}">{tick_text(tick, on)}</text>' for tick in ticks]
+    for row in singles:
+        path = "L".join(f"{x(n)} {y(value)}" for n, value in enumerate(row) if math.isfinite(value))
+        parts.append(f'<path class="s" d="M{path}"/>' if "L" in path else "")
+    for number, mark in enumerate(marks, start=1):
+        kind, edge = "b" if mark.better else "w", x(mark.at - 0.5)
+        parts.append(f'<path class="{kind}" d="M{edge} {TOP}V{TALL - 2}"/>')
+        parts.append(f'<text class="{kind}" x="{edge}" y="{TOP - 4}">{number}</text>')
+    places = [(x(n), y(spot.mean)) for n, spot in enumerate(spots)]
     parts.append(f'<path class="l" d="M{"L".join(f"{a} {b}" for a, b in places)}"/>')
     for (a, b), spot in zip(places, spots, strict=True):
         if math.isfinite(spot.low) and math.isfinite(spot.high):
             parts.append(f'<path class="i" d="M{a} {y(spot.low)}V{y(spot.high)}"/>')
-        parts.append(f'<circle cx="{a}" cy="{b}" r="3.5"/>')
-    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {height}" aria-hidden="true">{"".join(parts)}</svg>')
+        parts.append(f'<circle cx="{a}" cy="{b}" r="3.2"><title>{escape(spot.told)}</title></circle>')
+    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {TALL}" aria-hidden="true">{"".join(parts)}</svg>')

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.leaderboard.provenance import Provenance, provenance
+from bench.provenance import Provenance, provenance
 
 COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
 

@@ -4,21 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.document import moment
-from bench.leaderboard.drawing import Spot, line
+from bench.leaderboard.history_view import ShownLine
 from bench.leaderboard.listing import Row
-from bench.leaderboard.numbers import digits, shown
 from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
-from bench.leaderboard.view import ShownBoard, metric_name
+from bench.leaderboard.view import ShownBoard
 from bench.registry import Registry
 
 
 def method_page(
-    method: str, found: Leaderboard, boards: Sequence[ShownBoard], reruns: Mapping[tuple[str, str], Rerun],
-    registry: Registry,
+    method: str, found: Leaderboard, boards: Sequence[ShownBoard], lines: Sequence[ShownLine],
+    reruns: Mapping[tuple[str, str], Rerun], registry: Registry,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the page of a method: its words, its options in every suite, its results, how to run it again."""
+    """Return the page of a method: its words, its options in every suite, its results, its history, how to rerun it."""
     rows = [row for row in found.rows if row.method == method]
     about = _each((row.spec["method"] for row in rows), registry, about_method)
     results = [one for one in _lines(method, boards) if not one["board"].overall]
@@ -33,7 +31,8 @@ def method_page(
         "title": method, "about": about, "suites": suites, "results": results, "rows": rows,
         "overall": [one for one in _lines(method, boards) if one["board"].overall],
         "metrics": list(dict.fromkeys(result["board"].name for result in results)),
-        "history": [_history(one) for one in found.history if one.method == method],
+        "history": [one for one in lines if one.method == method],
+        "correction": found.history.correction,
         "environments": _environments(rows), "updated": found.updated,
     }  # fmt: skip
 
@@ -73,22 +72,6 @@ def _each(specs: Any, registry: Registry, tell: Any) -> list[About]:
         if name not in seen:
             seen[name] = tell(spec, registry)
     return list(seen.values())
-
-
-def _history(one: Any) -> dict[str, Any]:
-    places = digits([p.high - p.low for p in one.points], [p.mean for p in one.points])
-    return {
-        "suite": one.suite, "dataset": one.dataset, "metric": metric_name(one.metric),
-        "picture": line([Spot(p.mean, p.low, p.high) for p in one.points]),
-        "points": [
-            {
-                "code": p.code, "version": p.version, "finished": (moment(p.finished) or "")[:10],
-                "repeats": p.repeats, "mean": shown(p.mean, places),
-                "interval": f"{shown(p.low, places)} to {shown(p.high, places)}" if p.repeats > 1 else "",
-            }
-            for p in one.points
-        ],
-    }  # fmt: skip
 
 
 def _environments(rows: Sequence[Row]) -> list[dict[str, Any]]:

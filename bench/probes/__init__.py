@@ -7,10 +7,10 @@ at the test rows and scores.
 from collections.abc import Callable, Iterator, Sequence
 
 from bench.api import Split
+from bench.limits import Limits
 from bench.probes import latency, shift, softmax_noise, test
 from bench.probes.subject import Finding, Subject, Untrained
 from bench.protocol import Protocol
-from bench.stack import Limits
 
 PROBES: dict[str, Callable[[Subject], Finding]] = {
     "test": test.find,

@@ -21,6 +21,7 @@ from bench.clock import Clock, clock_of
 from bench.draw import Drawing, Functions
 from bench.environment import cores
 from bench.graph import compiler_found
+from bench.limits import Limits, threads
 from bench.load import Gpu, Others, Throttling
 from bench.member import Fitted, Member, finished, start
 from bench.memory import peak_of
@@ -31,7 +32,6 @@ from bench.probes.passes import SPANS, WAYS, Load, Spans, Way, timed_pass
 from bench.probes.subject import Finding, Untrained
 from bench.probes.trust import Times, doubts_of_machine, doubts_of_series, ratio, statistics, told
 from bench.protocol import LatencyProbe
-from bench.stack import Limits, threads
 from bench.tape import stream
 
 STABLE = 0.1  # two warm-up passes that differ by less are enough

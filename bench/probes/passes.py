@@ -20,8 +20,8 @@ from bench.api import Array, Net
 from bench.clock import Clock
 from bench.draw import Cuts, Drawing, Functions
 from bench.graph import Call, compiled, trace
+from bench.limits import Limits, threads
 from bench.member import Tensors
-from bench.stack import Limits, threads
 from bench.tape import Tape, TapeLength
 
 SPANS = ("forward", "transfer", "total")
@@ -132,7 +132,7 @@ def by_compiler(job: Drawing, limits: Limits) -> Way:
                 tape = functions.numbers(t, length, x.device)
                 arguments = (network.params, network.buffers, network.memory, x, *tape)
                 if len(x) not in graphs:
-                    graphs[len(x)] = compiled(trace(one, arguments)), length
+                    graphs[len(x)] = compiled(trace(one, arguments), arguments), length
                 values.append(graphs[len(x)][0](*arguments))
             return torch.stack(values)
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from bench.api import Array, Method, Split
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted
 from bench.prepare import Prepared
 from bench.protocol import Protocol
-from bench.stack import Limits
 from bench.tape import stream
 
 

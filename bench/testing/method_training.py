@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.api import Method, Split, Task
-from bench.member import start, work
+from bench.cost import work
+from bench.member import start
 from bench.protocol import Architecture, Protocol, Training
 from bench.tape import BlankTape
 from bench.testing.check import NotApplicable, require

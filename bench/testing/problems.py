@@ -8,11 +8,12 @@ import numpy as np
 
 from bench.api import Array, Method, Problem, Split, Task
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, finished
 from bench.networks import network_factory
 from bench.prepare import Prepared, prepare
 from bench.protocol import Architecture, Protocol, Training
-from bench.stack import Limits, fit
+from bench.stack import fit
 from bench.tape import BlankTape, stream
 from bench.testing.check import require
 

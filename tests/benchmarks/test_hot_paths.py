@@ -17,6 +17,7 @@ from torch import nn
 from bench.api import Method, Problem
 from bench.cell import Cell, Outcome
 from bench.draw import Drawing, Functions
+from bench.limits import Limits, threads
 from bench.member import Fitted, Member, Rows, start
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -26,7 +27,7 @@ from bench.metrics import Forecast, score
 from bench.networks import network_factory
 from bench.probes.passes import WAYS
 from bench.protocol import Architecture, Training
-from bench.stack import Limits, fit, threads
+from bench.stack import fit
 from bench.store import Store
 from bench.tape import TapeLength, generator, numbers
 

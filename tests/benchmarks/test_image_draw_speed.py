@@ -5,30 +5,37 @@
 
 All on one thread, in seconds of processor time, so that a busy machine disturbs no comparison. A draw is one forward
 pass of all rows. The naive loop is the network as it is usually written (convolution, batch norm, activation, dropout
-as modules, images in planes), called T times. Peers are timed in their loop mode for every T, and in their default mode
-(the batch repeated T times in memory) for T = 10 only. UQBENCH_ROWS=100 UQBENCH_DRAWS=1,10 asks for less.
+as modules, images in planes), called T times. It and the peers run in a process of their own, as in an ordinary script:
+the engine has its process keep freed memory, which would help them too; the same loop is also timed beside the engine.
+Rounds of both processes take turns. Peers are timed in their loop mode for every T, and in their default mode (the
+batch repeated T times in memory) for T = 10 only. UQBENCH_ROWS=100 UQBENCH_DRAWS=1,10 asks for less.
 """
 
-import math
+import copy
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from bench.api import Method, Problem
+from bench.api import Array, Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import threads
 from bench.member import Fitted, Member, Rows
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
-from bench.stack import fit, threads
+from bench.stack import fit
 from bench.torchvision_compat import import_torchvision
 
 ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch
@@ -84,14 +91,11 @@ def trained(images: Tensor) -> tuple[Fitted, NaiveResNet8]:
     return fitted, naive
 
 
-def seconds(call: Callable[[], object], rounds: int) -> float:
-    """The least processor time of some rounds."""
-    taken = []
-    for _ in range(rounds):
-        began = time.process_time()
-        call()
-        taken.append(time.process_time() - began)
-    return min(taken)
+def seconds(call: Callable[[], object]) -> float:
+    """The processor time of one call."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
 
 
 def engine(method: Method, fitted: Fitted, images: Tensor, draws: int) -> Callable[[], object]:
@@ -133,56 +137,104 @@ def baal(naive: NaiveResNet8, images: Tensor, draws: int, repeated: bool) -> Cal
     return lambda: wrapper.predict_on_batch(images, draws).softmax(1)
 
 
-PEERS = {"torch-uncertainty": torch_uncertainty, "baal": baal}
+LOOPS: dict[str, Callable[[NaiveResNet8, Tensor, int], Callable[[], object]]] = {
+    "naive loop, dropout": naive_dropout,
+    "naive loop, weight noise": naive_noise,
+    "torch-uncertainty, loop": partial(torch_uncertainty, repeated=False),
+    "torch-uncertainty, repeated batch": partial(torch_uncertainty, repeated=True),
+    "baal, loop": partial(baal, repeated=False),
+    "baal, repeated batch": partial(baal, repeated=True),
+}
+
+
+def loop_of(name: str, naive: NaiveResNet8, images: Tensor, draws: int) -> Callable[[], object]:
+    """A loop, warmed up. Peers change the modules they are given."""
+    call = LOOPS[name](copy.deepcopy(naive), images, draws)
+    LOOPS[name](copy.deepcopy(naive), images[:2], 1)()
+    return call
+
+
+def ordinary_script(connection: Connection, weights: list[Array], images: Array) -> None:
+    """What a process of its own does: time the loop it is asked for, until it is asked for none."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # of the peers
+    import_torchvision()
+    naive, x = NaiveResNet8(RATE).eval(), torch.from_numpy(images)
+    with torch.no_grad():
+        for tensor, values in zip([*naive.parameters(), *naive.buffers()], weights, strict=True):
+            tensor.copy_(torch.from_numpy(values))
+        while asked := connection.recv():
+            try:
+                name, draws = asked
+                connection.send(seconds(loop_of(name, naive, x, draws)))
+            except ImportError as error:
+                connection.send(str(error))
+
+
+@contextmanager
+def process(naive: NaiveResNet8, images: Tensor) -> Iterator[Callable[[str, int], float]]:
+    """Give what times a loop in a process of its own."""
+    ours, theirs = get_context("spawn").Pipe()
+    weights = [tensor.detach().numpy() for tensor in (*naive.parameters(), *naive.buffers())]
+    child = get_context("spawn").Process(target=ordinary_script, args=(theirs, weights, images.numpy()), daemon=True)
+    child.start()
+
+    def timed(name: str, draws: int) -> float:
+        ours.send((name, draws))
+        answer = ours.recv()
+        if isinstance(answer, str):
+            raise ImportError(answer)
+        return float(answer)
+
+    yield timed
+    ours.send(None)
+    child.join()
 
 
 def test_draws_per_second(capsys: pytest.CaptureFixture[str]) -> None:
     torch.manual_seed(0)
     images = torch.randn(ROWS, 3, 32, 32)
     fitted, naive = trained(images)
-    table: dict[str, list[float]] = {}
+    methods = {
+        "engine, mc-dropout, one mask a draw": (MCDropout(RATE), "naive loop, dropout"),
+        "engine, mc-dropout, a mask a row": (MCDropout(RATE, per_row=True), "naive loop, dropout"),
+        "engine, mcni-fixed": (MCNIFixed(alpha=ALPHA), "naive loop, weight noise"),
+    }
 
-    def tell(line: str) -> None:
+    def tell(name: str, values: Mapping[int, float]) -> None:
+        shown = (f"{values[draws]:10.2f}" if draws in values else f"{'-':>10}" for draws in DRAWS)
         with capsys.disabled():
-            print(line, flush=True)
+            print(f"{name:54}{''.join(shown)}", flush=True)
 
-    def measure(name: str, make: Callable[[int], Callable[[], object]], counts: tuple[int, ...] = DRAWS) -> None:
-        rates = []
-        for draws in DRAWS:
-            if draws not in counts:
-                rates.append(float("nan"))
-                continue
-            call = make(draws)
-            rates.append(draws / seconds(call, rounds=3 if draws <= 10 else 1))
-        table[name] = rates
-        tell(f"{name:34}" + "".join(f"{'-':>10}" if math.isnan(rate) else f"{rate:10.2f}" for rate in rates))
+    with capsys.disabled():
+        print(f"\n\nResNet8, {ROWS} images, one thread: draws per second of processor time\n")
+        print(f"{'':54}" + "".join(f"{f'T = {draws}':>10}" for draws in DRAWS))
+    with threads(1), torch.no_grad(), process(naive, images) as elsewhere:
+        rates: dict[str, dict[int, float]] = {}
 
-    def ratio(name: str, base: str) -> None:
-        ratios = [a / b for a, b in zip(table[name], table[base], strict=True)]
-        tell(f"{'  times the naive loop':34}" + "".join(f"{each:10.2f}" for each in ratios))
+        def measure(calls: Mapping[str, Callable[[int], float]], counts: Sequence[int]) -> None:
+            """Let the sides take turns; the best round of each counts."""
+            for draws in counts:
+                rounds = [{name: call(draws) for name, call in calls.items()} for _ in range(3 if draws <= 10 else 1)]
+                for name in calls:
+                    rates.setdefault(name, {})[draws] = draws / min(each[name] for each in rounds)
+            for name in calls:
+                tell(name, rates[name])
 
-    tell(f"\n\nResNet8, {ROWS} images, one thread: draws per second of processor time\n")
-    tell(f"{'':34}" + "".join(f"{f'T = {draws}':>10}" for draws in DRAWS))
-    with threads(1), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the peers
-        measure("naive loop, dropout", lambda draws: naive_dropout(naive, images, draws))
-        for label, method in (("one mask a draw", MCDropout(RATE)), ("a mask a row", MCDropout(RATE, per_row=True))):
-            name = f"engine, mc-dropout, {label}"
-            measure(name, lambda draws, method=method: engine(method, fitted, images, draws))  # type: ignore[misc]
-            ratio(name, "naive loop, dropout")
-        for name, peer in PEERS.items():
+        for base in ("naive loop, dropout", "naive loop, weight noise"):
+            own = {name: method for name, (method, of) in methods.items() if of == base}
+            calls: dict[str, Callable[[int], float]] = {base: partial(elsewhere, base)}
+            for name, method in own.items():
+                calls[name] = lambda draws, method=method: seconds(engine(method, fitted, images, draws))  # type: ignore[misc]
+            calls[f"  the same loop beside the engine ({base.split()[-1]})"] = lambda draws, base=base: seconds(  # type: ignore[misc]
+                loop_of(base, naive, images, draws)
+            )
+            measure(calls, DRAWS)
+            for name in own:
+                tell(f"{name}: times the loop", {t: rates[name][t] / rates[base][t] for t in DRAWS})
+        for name in [name for name in LOOPS if "naive" not in name]:
             try:
-                import_torchvision()
-                peer(naive, images, 1, False)
+                measure({name: partial(elsewhere, name)}, DRAWS if name.endswith("loop") else (10,))
             except ImportError as error:
-                tell(f"{name}: not installed ({error})")
-                continue
-            for mode, repeated, counts in (("loop", False, DRAWS), ("repeated batch", True, (10,))):
-                measure(
-                    f"{name}, {mode}",
-                    lambda draws, peer=peer, repeated=repeated: peer(naive, images, draws, repeated),  # type: ignore[misc]
-                    counts,
-                )
-        measure("naive loop, weight noise", lambda draws: naive_noise(naive, images, draws))
-        measure("engine, mcni-fixed", lambda draws: engine(MCNIFixed(alpha=ALPHA), fitted, images, draws))
-        ratio("engine, mcni-fixed", "naive loop, weight noise")
+                with capsys.disabled():
+                    print(f"{name}: not installed ({error})")

@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from bench.folds import folds
+from bench.limits import threads
 from bench.registry import Registry
-from bench.stack import threads
 from bench.store import Store
 
 STUDY = os.environ.get("UQBENCH_STUDY", "")

@@ -22,13 +22,14 @@ from torch import nn
 
 from bench.api import Method, Problem
 from bench.graph import compiler_found
+from bench.limits import Limits, threads
 from bench.member import Member, Rows
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
-from bench.stack import Limits, _Stack, fit, threads
+from bench.stack import _Stack, fit
 
 TRAIN_ROWS, FEATURES, BATCH = 7372, 8, 32
 ROUNDS = 3

@@ -18,6 +18,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.cell import Outcome
+from bench.history.files import metric_history, write_history
 from bench.leaderboard import collect
 from bench.leaderboard.site import write_site
 from bench.registry import Registry
@@ -127,6 +128,12 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         store, value, suite=names[0], title=HOSTILE[1], methods=names, datasets=names[:2], metrics=["rmse", "nll"],
         environment=facts,
     )  # fmt: skip
+    # An earlier version whose code says the same, and whose numbers were others.
+    fill(
+        store, lambda *place: value(*place) + 1.0 + 0.001 * place[2], suite=names[0], methods=names,
+        datasets=names[:2], metrics=["rmse", "nll"], environment={**facts, "code": HOSTILE[0]}, wanted=False,
+        version="0", finished=1.6e9,
+    )  # fmt: skip
     failed = cell_of(names[0], "failing", 0, spec_of(names[0], "failing", 0))
     store.want(SuiteRecord(names[0], HOSTILE[1], None, [], "{}"), [failed])
     store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])
@@ -146,6 +153,19 @@ def hostile_site(hostile_store: Store, tmp_path_factory: pytest.TempPathFactory)
     out = tmp_path_factory.mktemp("hostile-site")
     write_site(collect(hostile_store), Registry(), out)
     return out
+
+
+@pytest.fixture(scope="session")
+def history(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of one metric."""
+    return write_history(
+        "rmse", metric_history([made_store], "rmse", "regression-study"), tmp_path_factory.mktemp("history")
+    )[0]
+
+
+@pytest.fixture(scope="session")
+def hostile_history(hostile_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_history("rmse", metric_history([hostile_store], "rmse"), tmp_path_factory.mktemp("hostile-history"))[0]
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import pytest
 from bench.api import Split
 from bench.cell import Outcome
 from bench.jobs import Job, outcomes
+from bench.limits import Limits
 from bench.plan import Refused, Task, plan
 from bench.registry import Registry
-from bench.stack import Limits
 from bench.suite import load_suite
 
 SUITE = """

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from bench.api import Method, Problem
+from bench.limits import Limits
 from bench.member import Fitted, Member, Rows, finished
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
-from bench.stack import Limits, fit
+from bench.stack import fit
 
 MakeMember = Callable[..., Member]
 

@@ -17,6 +17,7 @@ from safetensors import safe_open
 
 from bench import checkpoints
 from bench.api import Array, Method
+from bench.limits import Limits, threads
 from bench.member import Fitted, Member
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
@@ -25,7 +26,7 @@ from bench.methods.swag import SWAG
 from bench.protocol import Architecture
 from bench.registry import Registry
 from bench.run import Summary, run
-from bench.stack import Limits, fit, threads
+from bench.stack import fit
 from bench.store import Store
 from bench.suite import load_suite
 

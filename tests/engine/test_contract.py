@@ -9,9 +9,10 @@ import torch
 
 from bench.api import Method
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, Rows, finished, training_form
 from bench.registry import Registry
-from bench.stack import Limits, fit
+from bench.stack import fit
 
 # Forms of a method that go through other code than its default.
 FORMS: dict[str, list[dict[str, Any]]] = {

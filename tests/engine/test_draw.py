@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import torch
 
 from bench.api import Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -15,7 +16,6 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.protocol import Architecture
 from bench.registry import Registry
-from bench.stack import Limits
 from bench.tape import Tape, TapeLength, generator, numbers
 
 MakeMember = Callable[..., Member]
@@ -37,12 +37,14 @@ def test_draw_t_is_the_same_function_whatever_t_is_and_however_the_work_is_cut(
 ) -> None:
     one = member(METHODS[name], epochs=1)
     networks = fit_in_order([one] * one.method.networks)
-    many = draw(job(one, networks, 50))
-    functions = one.method.networks if name in POINTS else 50
+    many = draw(job(one, networks, 20))
+    functions = one.method.networks if name in POINTS else 20
     assert many.shape == (functions, len(one.rows.x), 2 if name.startswith("mean-variance") else 1)
-    np.testing.assert_allclose(draw(job(one, networks, 10)), many[:10], atol=1e-6)
-    for cut in (Limits(bytes=20_000), Limits(bytes=1), Limits(path="plain")):
-        np.testing.assert_allclose(draw(job(one, networks, 50), cut), many, atol=1e-6)
+    np.testing.assert_allclose(draw(job(one, networks, 7)), many[:7], atol=1e-6)
+    for cut in (Limits(bytes=20_000), Limits(path="plain")):
+        np.testing.assert_allclose(draw(job(one, networks, 20), cut), many, atol=1e-6)
+    few = replace(job(one, networks, 7), x=one.rows.x[:10])  # every draw and every row by itself
+    np.testing.assert_allclose(draw(few, Limits(bytes=1)), draw(few), atol=1e-6)
 
 
 @pytest.mark.parametrize("method", [MCDropout(), MCDropout(per_row=True), MCNIFixed()], ids=str)

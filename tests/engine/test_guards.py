@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._inductor.utils import clear_caches
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
 from bench.draw import Drawing, draw
+from bench.graph import compiled, compiler_found, trace
+from bench.limits import Limits
 from bench.member import Fitted, Member
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.protocol import Architecture
-from bench.stack import Limits
 from bench.tape import Tape
 
 MakeMember = Callable[..., Member]
@@ -295,7 +298,7 @@ def test_per_row_noise_does_not_depend_on_the_memory_limit(member: MakeMember, f
 def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
     member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(graph: Any) -> Any:
+    def broken(graph: Any, arguments: Any) -> Any:
         raise RuntimeError("no Python.h")
 
     monkeypatch.setattr("bench.stack.compiled", broken)
@@ -305,6 +308,23 @@ def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
         fitted = fit_in_order([member(Deterministic())], Limits(compiling=True))[0]
     assert any("no Python.h" in str(w.message) for w in told)
     assert all(torch.equal(expected.params[key], fitted.params[key]) for key in fitted.params)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
+@pytest.mark.skipif(not compiler_found(), reason="no C++ compiler on the path")
+def test_half_a_file_in_the_compilers_cache_is_got_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    x = torch.arange(3.0)
+    graph = trace(lambda x: (2.0 * x).sin(), (x,))
+    assert torch.allclose(compiled(graph, (x,))(x), (2.0 * x).sin())
+    written = list(tmp_path.rglob("*.so"))
+    assert written
+    for path in written:  # as a process leaves them that is killed while they are written
+        path.unlink()  # the old file is in use here
+        path.write_bytes(b"\x7fELF")
+    clear_caches()
+    torch._dynamo.reset()
+    assert torch.allclose(compiled(graph, (x,))(x), (2.0 * x).sin())
 
 
 def test_long_and_short_trainings_do_not_share_a_graph(member: MakeMember) -> None:

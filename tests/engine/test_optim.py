@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from bench.api import Method
+from bench.limits import Limits
 from bench.member import Fitted, Member, start
 from bench.methods.deterministic import Deterministic
 from bench.optim import SCHEDULES, epoch_rates
 from bench.protocol import Architecture
-from bench.stack import Limits
 
 RATES = [(0.003, 0.0), (0.002, 0.1), (0.001, 0.001)]
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from bench import precision
+from bench.limits import Limits
 from bench.member import Fitted, Member
 from bench.methods.mc_dropout import MCDropout
 from bench.protocol import Architecture
-from bench.stack import Limits
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]

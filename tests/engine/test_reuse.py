@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from bench.api import Array, Method
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, bound, float_tensors
 from bench.methods.laplace import Laplace
 from bench.methods.mc_batch_norm import MCBatchNorm
@@ -18,7 +19,6 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks import NormalisedConvolution, ResNet8
 from bench.protocol import Architecture
 from bench.reuse import reused_parts
-from bench.stack import Limits
 from bench.tape import BlankTape, Tape, generator, numbers
 
 MakeMember = Callable[..., Member]

@@ -15,15 +15,15 @@ from tests.faults.harness import assert_same, kept, started
 
 SMALL = """
 title = "A small study"
-seeds = 3
+seeds = 2
 draws = 5
 search = "grid"
 folds = 2
 [grid]
 learning_rate = [0.001, 0.01, 0.1]
 [training]
-epochs = 40
-batch = 20
+epochs = 10
+batch = 50
 [network]
 hidden = [10]
 [datasets.diabetes]
@@ -49,17 +49,16 @@ def searches(store: Path) -> dict[str, str]:
 def test_a_killed_study_goes_on_with_what_it_has(tmp_path: Path) -> None:
     suite = tmp_path / "study.toml"
     suite.write_text(SMALL, "utf-8")
-    _killed_twice(str(suite), tmp_path, 6)
+    _killed_twice(str(suite), tmp_path, 4, "--engine", "inline")
 
 
 @pytest.mark.skipif("UQBENCH_FAULTS" not in os.environ, reason="several minutes of training: make faults")
 @pytest.mark.skipif(find("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
 def test_a_part_of_the_regression_study(tmp_path: Path) -> None:
-    _killed_twice("uci-small", tmp_path, 3, *REAL, "mcni-fixed")
+    _killed_twice("uci-small", tmp_path, 3, "--engine", "local", "--workers", "1", *REAL, "mcni-fixed")
 
 
 def _killed_twice(suite: str, folder: Path, count: int, *options: str) -> None:
-    options = ("--engine", "local", "--workers", "1", *options)
     reference, store = folder / "reference.db", folder / "killed.db"
     began = time.monotonic()
     undisturbed = started(suite, reference, *options)

@@ -1,10 +1,14 @@
 """The commands as users type them. Values are read from a store that holds them; two tests run everything anew."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
+import torch
 
 from tests.gate.conftest import Change, Command
 
@@ -91,6 +95,21 @@ def test_another_environment_is_told_and_statistics_decide(command: Command, tin
     assert "environment: torch: 2.0.0 in the baseline, now" in done.out
     assert "numbers may drift, and statistics decide" in done.out
     assert "1 equivalent" in done.out
+
+
+@pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() == "DEFAULT",
+    reason="this processor has no vector instructions to do without",
+)
+def test_a_processor_with_other_instructions_is_told_and_passes(tiny_files: Path) -> None:
+    """Torch really computes without the vector instructions the baseline was made with."""
+    command = [sys.executable, "-m", "bench.cli", "gate", "tiny.toml", "--baseline", "tiny.json"]
+    other = {**os.environ, "ATEN_CPU_CAPABILITY": "default"}
+    done = subprocess.run(command, cwd=tiny_files, env=other, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (
+        f"environment: vectors: {torch.backends.cpu.get_cpu_capability()} in the baseline, now DEFAULT" in done.stdout
+    )
 
 
 def test_a_sequential_gate_stops_early_and_tells_what_it_saved(command: Command, change: Change) -> None:

@@ -108,8 +108,19 @@ def show_case(path: Path) -> Store:
     metrics = ["rmse", "nll", "picp"]
     place: dict[str, Any] = {"suite": "regression-study", "title": "Regression on three tables", "metrics": metrics}
     place |= {"shown": metrics, "one_split": False, "seeds": 10, "datasets": datasets}
-    old = {**ENVIRONMENT, "code": "aaaa00000001"}
-    fill(store, value, methods=methods[:2], **place, environment=old, wanted=False, finished=1.6e9, version="0")
+
+    def earlier(dataset: str, method: str, seed: int, metric: str) -> float:
+        """Before a change that made one method better and the other worse, each by one metric."""
+        noise = np.random.default_rng([seed, 1, *f"{dataset} {method} {metric}".encode()]).normal()
+        moved = {("deep-ensemble", "rmse"): 0.8, ("mcni-learned", "nll"): -0.7}.get((method, metric), 0.0)
+        return value(dataset, method, seed, metric) + moved + (0.0005 if metric == "picp" else 0.05) * noise
+
+    for version, code, finished in (("0.1", "aaaa00000001", 1.6e9), ("0.2", "aaaa00000002", 1.65e9)):
+        old = {**ENVIRONMENT, "code": code}
+        fill(
+            store, earlier, methods=methods[:2], **place, environment=old, wanted=False, finished=finished,
+            version=version,
+        )  # fmt: skip
     fill(store, value, methods=methods, **place)
     level |= {"pep": 0.2, "drop-connect": 0.0}
     gpu = {**ENVIRONMENT, "device": "cuda", "device_name": "Made GPU"}

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from bench.api import Array, Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, Rows, finished
 from bench.networks import network_factory
 from bench.protocol import Architecture, Training
-from bench.stack import Limits, fit
+from bench.stack import fit
 
 Fit = Callable[..., list[Fitted]]
 Draw = Callable[..., Array]

@@ -15,6 +15,7 @@ from torch import Tensor
 from bench.cell import Cell, Outcome
 from bench.draw import Cuts, Drawing
 from bench.errors import UserError
+from bench.limits import Limits
 from bench.load import Gpu
 from bench.metrics import condition, declaration
 from bench.plan import Task, plan
@@ -25,7 +26,6 @@ from bench.protocol import LatencyProbe
 from bench.registry import Registry
 from bench.results import StoredResults
 from bench.run import rerun, run
-from bench.stack import Limits
 from bench.store import Store
 from bench.suite import Suite, load_suite
 from bench.units import Units, cut

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bench.api import Method, Problem
 from bench.draw import Drawing, draw
+from bench.limits import Limits
 from bench.member import Fitted, Member, Rows, start
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.mc_dropout import MCDropout
@@ -17,7 +18,6 @@ from bench.networks import network_factory
 from bench.probes import passes
 from bench.probes.passes import WAYS, Load, timed_pass
 from bench.protocol import Architecture, Training
-from bench.stack import Limits
 
 
 class FakeClock:
@@ -112,7 +112,9 @@ def job(method: Method, count: int, task: Any = "regression") -> Drawing:
 def test_every_mode_draws_the_same_functions(
     mode: str, method: Method, networks: int, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "compiled", lambda graph: graph)  # its speed is the compiler's, its numbers the graph's
+    monkeypatch.setattr(
+        passes, "compiled", lambda graph, arguments: graph
+    )  # its speed is the compiler's, its numbers the graph's
     drawing = job(method, networks, task)
     with torch.no_grad():
         values = WAYS[mode](drawing, Limits()).evaluate(drawing.x)

@@ -7,6 +7,7 @@ import pytest
 
 from bench.artifacts import GRACE
 from bench.cell import Cell, Outcome
+from bench.checkpoints import folder_of
 from bench.cleaning import Cleaned, clean
 from bench.errors import UserError
 from bench.store import Store, SuiteRecord, living_owner
@@ -78,3 +79,20 @@ def test_files_that_may_be_waiting_for_their_row_stay(store: Store) -> None:
 
 def test_a_store_without_arrays(store: Store) -> None:
     assert clean(store) == Cleaned(0, 0, 0, 0)
+
+
+def test_checkpoints_go_when_asked_and_nobody_trains(store: Store) -> None:
+    fill(store)
+    folder = folder_of(store.arrays.folder) / ("c" * 24)
+    folder.mkdir(parents=True)
+    (folder / "one.safetensors").write_bytes(b"x" * 7)
+    assert clean(store) == Cleaned(0, 0, 0, 0)
+    owner = living_owner()
+    store.claim(["x"], owner)
+    with pytest.raises(UserError, match=r"--checkpoints: .* is working on this store"):
+        clean(store, checkpoints=True)
+    store.release(owner)
+    assert clean(store, checkpoints=True, dry_run=True) == Cleaned(0, 0, 0, 7, 1)
+    assert folder.is_dir()
+    assert clean(store, checkpoints=True) == Cleaned(0, 0, 0, 7, 1)
+    assert not folder.exists()

@@ -205,6 +205,12 @@ def test_gc(store: Store, call: Call) -> None:
     stray.write_bytes(b"x" * 1500)
     assert call("gc", "--dry-run").out == "would remove 1 array files, 0 temporary files (2 kB) and 0 results\n"
     assert stray.exists()
-    expected = {"dry_run": False, "results": 0, "array_files": 1, "temporary_files": 0, "bytes": 1500}
+    expected = {
+        "dry_run": False, "results": 0, "array_files": 1, "temporary_files": 0, "bytes": 1500, "checkpoint_files": 0,
+    }  # fmt: skip
     assert json.loads(call("gc", "--json").out) == expected
     assert not stray.exists()
+    assert (
+        call("gc", "--checkpoints").out
+        == "removed 0 array files, 0 temporary files, 0 checkpoints (0 B) and 0 results\n"
+    )

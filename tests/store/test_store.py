@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from bench import cli, cli_store
+from bench import cli_options
 from bench.cell import Cell, Outcome
 from bench.errors import UserError
 from bench.schema import content_hash
@@ -257,7 +257,7 @@ def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
 
 
 def test_the_command_line_and_the_store_agree_on_the_default() -> None:
-    assert cli.STORE == cli_store.STORE == DEFAULT_URL
+    assert cli_options.STORE == DEFAULT_URL
 
 
 def test_looking_into_a_store_needs_no_torch(python: Callable[[str], str]) -> None:

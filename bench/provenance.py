@@ -1,4 +1,7 @@
-"""What a result must say of how it was made before a leaderboard lists it."""
+"""Where a stored result comes from: code, packages, machine, seed and data; and what it does not say of them.
+
+A leaderboard lists only what says all of it.
+"""
 
 import json
 from collections.abc import Mapping

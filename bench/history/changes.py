@@ -1,0 +1,126 @@
+"""Change points: the versions from which on the values of a series are others.
+
+A place is tested by the paired t over seeds, of the means after minus the means before. It is significant after
+Bonferroni's correction over all places at which any of the series shown together could change, and only counts where
+the mean change is beyond the metric's margin. Of the significant places the one with the largest step is cut: not
+the one with the smallest p, which is the same wherever a clean step is cut, as the noise shrinks with the step. Then
+both halves are looked at (binary segmentation). In the end every change must hold between its neighbours.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench.gate.margins import margin_of
+from bench.gate.verdicts import FEWEST_PAIRS, one_sided
+from bench.history.series import Series
+from bench.metrics import Metric, declaration
+from bench.stats.paired import Array
+
+ALPHA = 0.01  # the chance of any false change point among the series that are shown together
+
+
+@dataclass(frozen=True)
+class Change:
+    """A version from which on the values are others."""
+
+    at: int  # which version of its series
+    before: float  # means over the seeds that both sides have
+    after: float
+    p: float  # of the test between its neighbours; significant below `Histories.level`
+    better: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Changing:
+    """A series with its change points, the oldest first."""
+
+    series: Series
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Histories:
+    """Series that are shown together, and what their change points were judged by."""
+
+    lines: tuple[Changing, ...] = ()
+    cuts: int = 0  # places at which a series could be cut
+    alpha: float = ALPHA
+
+    @property
+    def level(self) -> float:
+        """Below which p is significant."""
+        return self.alpha / max(1, self.cuts)
+
+    @property
+    def correction(self) -> str:
+        """What a reader must know of the tests, in a sentence."""
+        places = f"{self.cuts:,} place{'s' * (self.cuts != 1)}"
+        return (
+            "A change point is a version from which on the values are others, by a paired t-test over at least "
+            f"{FEWEST_PAIRS} seeds and by more than the metric's margin. The tests are corrected after Bonferroni for "
+            f"the {places} at which the lines of this history could change: the chance of any false change point is "
+            f"{100 * self.alpha:g} %."
+        )
+
+
+def with_changes(series: Sequence[Series], alpha: float = ALPHA) -> Histories:
+    """Look for the change points of series that are shown together."""
+    open_ = [each for each in series if each.comparable]
+    found = Histories((), sum(len(each.versions) - 1 for each in open_), alpha)
+    lines = [Changing(each, _changes(each, found.level) if each.comparable else ()) for each in series]
+    return replace(found, lines=tuple(lines))
+
+
+def _changes(series: Series, level: float) -> tuple[Change, ...]:
+    metric = declaration(series.metric)
+    values = np.where(np.isfinite(series.values), series.values, np.nan)
+    cuts = sorted(_cuts(values, metric, level, 0, len(values)))
+    while cuts:
+        ends = [0, *cuts, len(values)]
+        sides = [(values[a:b], values[b:c]) for a, b, c in zip(ends, ends[1:], ends[2:], strict=False)]
+        p = [_p_of_cut(*both, metric) for both in sides]
+        weakest = int(np.argmax(p))
+        if p[weakest] < level:
+            return tuple(_change(cut, *both, one, metric) for cut, both, one in zip(cuts, sides, p, strict=True))
+        del cuts[weakest]
+    return ()
+
+
+def _change(cut: int, before: Array, after: Array, p: float, metric: Metric) -> Change:
+    old, new = (float(side.mean()) for side in _paired(before, after))
+    return Change(cut, old, new, p, metric.better(new, old))
+
+
+def _cuts(values: Array, metric: Metric, level: float, begin: int, end: int) -> Iterator[int]:
+    """Yield the versions at which the values change, between two of them."""
+    best = (0.0, 0)
+    for cut in range(begin + 1, end):
+        before, after = values[begin:cut], values[cut:end]
+        if _p_of_cut(before, after, metric) < level:
+            old, new = _paired(before, after)
+            share = (cut - begin) * (end - cut) / (end - begin)
+            best = max(best, (abs(float((new - old).mean())) * math.sqrt(share), cut))
+    if best[1]:
+        yield best[1]
+        yield from _cuts(values, metric, level, begin, best[1])
+        yield from _cuts(values, metric, level, best[1], end)
+
+
+def _p_of_cut(before: Array, after: Array, metric: Metric) -> float:
+    """Return two-sided p that the values after differ from those before; 1 where they do so within the margin."""
+    old, new = _paired(before, after)
+    if len(old) < FEWEST_PAIRS:
+        return 1.0
+    moved = new - old
+    if abs(float(moved.mean())) <= margin_of(metric, {}).of(float(old.mean())):
+        return 1.0
+    return min(1.0, 2.0 * min(one_sided(moved), one_sided(-moved)))
+
+
+def _paired(before: Array, after: Array) -> tuple[Array, Array]:
+    """Return the means of both sides for the seeds that both have."""
+    both = ~(np.isnan(before).all(axis=0) | np.isnan(after).all(axis=0))
+    return np.nanmean(before[:, both], axis=0), np.nanmean(after[:, both], axis=0)

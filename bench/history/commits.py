@@ -1,0 +1,39 @@
+"""What this folder's repository knows of commits."""
+
+import re
+import subprocess
+from collections.abc import Iterable
+
+COMMIT = re.compile(r"[0-9a-f]{7,64}")  # what git may be asked for; a store may hold anything
+
+
+def subjects(codes: Iterable[str]) -> dict[str, str]:
+    """Return the first lines of the messages of those commits that are known here, by code; git is called once."""
+    commits = {code: code.removesuffix("-dirty") for code in codes}
+    asked = sorted({commit for commit in commits.values() if COMMIT.fullmatch(commit)})
+    if not asked:
+        return {}
+    try:
+        answer = subprocess.run(
+            ["git", "cat-file", "--batch"], input="".join(f"{commit}^{{commit}}\n" for commit in asked).encode(),
+            capture_output=True, timeout=30, check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    known = dict(zip(asked, _first_lines(answer), strict=False))
+    return {code: known[commit] for code, commit in commits.items() if known.get(commit)}
+
+
+def _first_lines(answer: bytes) -> list[str]:
+    """Return the first line of each message in the answer to one question after the other; '' for what is missing."""
+    lines = []
+    while answer:
+        head, _, answer = answer.partition(b"\n")
+        words = head.split(b" ")
+        if len(words) != 3 or not words[2].isdigit():  # NAME missing, NAME ambiguous
+            lines.append("")
+            continue
+        content, answer = answer[: int(words[2])], answer[int(words[2]) + 1 :]
+        message = content.partition(b"\n\n")[2].lstrip(b"\n")
+        lines.append(message.partition(b"\n")[0].decode("utf-8", "replace").strip())
+    return lines

@@ -1,0 +1,152 @@
+"""When are two stored cells the same cell of different versions?
+
+A key changes with the harness and with the versions of plug-ins, so the cells that a suite wants today are not those
+that it wanted then. They are recognised by what they are: the same plug-ins, options, protocol and search, whatever the
+versions, data and seed. A version may lack an option that another one has:
+
+- What a spec lacks of the protocol stands at its default, which is known.
+- The default of a plug-in's option is not known here: specs agree where all options that both have are the same.
+
+Agreeing is not enough to be joined. A form that agrees with several labels of a suite belongs to none of them, forms
+that contradict each other are not both somebody's past, and of one version at most one form is.
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from itertools import combinations
+from typing import Any, TypeVar
+
+from bench.protocol import PROBES, Protocol
+
+Label = TypeVar("Label", bound=Hashable)
+VersionName = TypeVar("VersionName", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a cell is, without what changes from version to version and from seed to seed."""
+
+    text: str  # canonical: two forms are the same where their texts are
+    parts: Mapping[str, Any] = field(compare=False, repr=False)  # by name: 'method rate', 'training.epochs'
+
+    @property
+    def plugins(self) -> tuple[str, str]:
+        """The names of dataset and method: forms of other plug-ins never agree."""
+        return self.parts["dataset"], self.parts["method"]
+
+    def agrees_with(self, other: "Form") -> bool:
+        """Whether all that both have is the same."""
+        return all(self.parts[name] == other.parts[name] for name in self.parts.keys() & other.parts.keys())
+
+    def beside(self, other: "Form") -> str:
+        """Return in words what this form has otherwise than another."""
+        own = [name for name, value in self.parts.items() if name not in other.parts or other.parts[name] != value]
+        return ", ".join(f"{name} = {json.dumps(self.parts[name])}" for name in own)
+
+
+def form_of(spec: Mapping[str, Any]) -> Form | None:
+    """Return the form of a cell's specification; None where it is no specification of ours."""
+    try:
+        plugins = [[spec[kind][0], spec[kind][-1]] for kind in ("dataset", "method")]  # name and options
+        # Cells from before there were searches have no space.
+        return _form(json.dumps([*plugins, spec["protocol"], spec.get("space", {})], sort_keys=True))
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
+        return None
+
+
+@cache  # the seeds of a row share one
+def _form(text: str) -> Form:
+    (dataset, rows), (method, options), protocol, space = json.loads(text)
+    probe = protocol.get("probe")
+    parts = {
+        "dataset": str(dataset), "method": str(method),
+        **{f"dataset {name}": value for name, value in rows.items()},
+        **{f"method {name}": value for name, value in options.items()},
+        **_completed(protocol, _defaults(str(probe.get("kind")) if isinstance(probe, Mapping) else "")),
+        # One value: a search over other options is another search.
+        "space": space,
+    }  # fmt: skip
+    return Form(json.dumps(parts, sort_keys=True), parts)
+
+
+@cache
+def _defaults(probe: str) -> dict[str, Any]:
+    """Return what a protocol is where it says nothing, as JSON has it; every kind of probe has its own defaults."""
+    defaults = asdict(Protocol())
+    if probe in PROBES:
+        defaults["probe"] = asdict(PROBES[probe]())
+    plain: dict[str, Any] = json.loads(json.dumps(defaults))
+    return plain
+
+
+def _completed(given: Mapping[str, Any], defaults: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return what is given and the defaults of what is not, by name; only tables that have fields are opened."""
+    full: dict[str, Any] = {}
+    for key in sorted({*given, *defaults}):
+        value, usual = given.get(key, defaults.get(key)), defaults.get(key)
+        if isinstance(value, Mapping) and isinstance(usual, Mapping) and usual:
+            full |= _completed(value, usual, f"{before}{key}.")
+        else:
+            full[f"{before}{key}"] = value
+    return full
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a label of a suite stands for: its form today, and the forms that stores knew by the same name."""
+
+    form: Form
+    earlier: tuple[Form, ...] = ()
+
+
+def lineages(
+    wanted: Mapping[Label, Wanted], stored: Mapping[Form, Iterable[VersionName]]
+) -> dict[Label, dict[VersionName, Form]]:
+    """Return for every label of one suite the form in which each version has it, where that is beyond doubt."""
+    owners: dict[Form, dict[Label, None]] = {}
+    for label, its in wanted.items():
+        for form in (its.form, *its.earlier):
+            owners.setdefault(form, {})[label] = None
+    by_plugins: dict[tuple[str, str], list[Form]] = {}
+    for form in {its.form for its in wanted.values()}:
+        by_plugins.setdefault(form.plugins, []).append(form)
+    named: dict[Label, list[Form]] = {label: [] for label in wanted}
+    alike: dict[Label, list[Form]] = {label: [] for label in wanted}
+    for form in stored:
+        if form in owners:
+            for label in owners[form]:
+                named[label].append(form)
+            continue
+        candidates = [today for today in by_plugins.get(form.plugins, ()) if form.agrees_with(today)]
+        if len(candidates) == 1:
+            for label in owners[candidates[0]]:
+                if wanted[label].form == candidates[0]:
+                    alike[label].append(form)
+    found: dict[Label, dict[VersionName, Form]] = {}
+    for label, its in wanted.items():
+        today = [form for form in named[label] if form == its.form]
+        earlier = [form for form in named[label] if form != its.form]
+        found[label] = _by_version([today, earlier, _without_contradictions(alike[label])], stored)
+    return found
+
+
+def _without_contradictions(forms: list[Form]) -> list[Form]:
+    doubtful = {form for pair in combinations(forms, 2) if not pair[0].agrees_with(pair[1]) for form in pair}
+    return [form for form in forms if form not in doubtful]
+
+
+def _by_version(
+    ranks: Iterable[list[Form]], stored: Mapping[Form, Iterable[VersionName]]
+) -> dict[VersionName, Form]:  # fmt: skip
+    """Return one form a version, of the first rank that has any; none where that rank has two."""
+    found: dict[VersionName, Form | None] = {}
+    for forms in ranks:
+        claims: dict[VersionName, list[Form]] = {}
+        for form in forms:
+            for version in stored[form]:
+                claims.setdefault(version, []).append(form)
+        for version, claiming in claims.items():
+            found.setdefault(version, claiming[0] if len(claiming) == 1 else None)
+    return {version: form for version, form in found.items() if form is not None}

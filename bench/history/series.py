@@ -1,0 +1,218 @@
+"""Values over versions, read from stores.
+
+A store keeps every result with the code that made it, also of cells that no suite asks for any more. A version is the
+code together with the versions of the plug-ins and of the harness; its values are those of its cells, one a seed.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import select
+
+from bench.database import chunks
+from bench.errors import UserError, unknown_name
+from bench.gate.surroundings import MACHINE
+from bench.history.commits import subjects
+from bench.history.identity import Form, Wanted, form_of, lineages
+from bench.metrics import declaration
+from bench.provenance import provenance
+from bench.schema import cells, environments, metrics
+from bench.stats.paired import Array
+from bench.store import Store
+
+VersionName = tuple[str, str]  # the code, and the versions of plug-ins and harness
+
+
+@dataclass(frozen=True)
+class Version:
+    """What made some cells."""
+
+    code: str  # the commit, marked where the code was changed since; else the package's number, or ''
+    plugins: str  # versions of the method, the dataset and the harness
+    since: float  # when its first cell ended
+    finished: float  # when its last one did
+    subject: str = ""  # the first line of the commit's message, where this checkout knows it
+
+    @property
+    def name(self) -> str:
+        """A word for it."""
+        return self.code or "unknown"
+
+
+@dataclass(frozen=True)
+class Label:
+    """One method on one dataset of a suite."""
+
+    suite: str
+    dataset: str
+    method: str
+    options: str = ""  # what tells it from others of this name, where stores knew several
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One metric of one label: values `[versions, seeds]`, the oldest version first, NaN where there is none."""
+
+    label: Label
+    metric: str
+    versions: tuple[Version, ...]
+    seeds: tuple[int, ...]
+    values: Array
+    machines: int  # on how many different ones it was made
+
+    @property
+    def comparable(self) -> bool:
+        """Whether versions may be compared: times only where they were taken on one machine."""
+        return self.machines == 1 or declaration(self.metric).family != "cost"
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """One cell that has a result."""
+
+    place: tuple[int, str]  # the store, and the key in it
+    form: Form
+    version: VersionName
+    seed: int
+    finished: float
+    machine: tuple[str, ...]
+
+
+def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wanted]:
+    """Return what a suite's labels stand for in some stores: the newest form, with the earlier ones that agree with it.
+
+    A store of an earlier version may know a label by options that contradict today's: that is a label of its own.
+    """
+    ended: dict[tuple[str, str, str], dict[Form, float]] = {}
+    for store in stores:
+        name = _suite_of(store, suite)
+        for row in store.cells(name):
+            form = form_of(json.loads(row["spec"])) if row["spec"] else None
+            if form is not None:
+                forms = ended.setdefault((name, row["dataset"], row["method"]), {})
+                forms[form] = max(forms.get(form, 0.0), float(row["finished"] or 0.0))
+    found: dict[Label, Wanted] = {}
+    for place, forms in sorted(ended.items()):
+        heads: list[Wanted] = []
+        for form in sorted(forms, key=lambda form: (-forms[form], form.text)):
+            own = next((n for n, head in enumerate(heads) if form.agrees_with(head.form)), None)
+            if own is None:
+                heads.append(Wanted(form))
+            else:
+                heads[own] = Wanted(heads[own].form, (*heads[own].earlier, form))
+        for head in heads:
+            others = [other.form for other in heads if other is not head]
+            found[Label(*place, options="; ".join(dict.fromkeys(head.form.beside(other) for other in others)))] = head
+    return found
+
+
+def _suite_of(store: Store, suite: str | None) -> str:
+    names = list(store.suites())
+    if suite is None and len(names) != 1:
+        raise UserError(f"--store {store.shown} holds {len(names)} suites; name one with --suite: {', '.join(names)}")
+    if suite is not None and suite not in names:
+        raise unknown_name("suite", suite, names, f"--store {store.shown}")
+    return suite or names[0]
+
+
+def read_series(
+    stores: Sequence[Store], wanted: Mapping[Label, Wanted], shown: Mapping[str, Sequence[str]], *,
+    full_provenance: bool = False, fewest: int = 1,
+) -> list[Series]:  # fmt: skip
+    """Return the series of the labels, for the metrics that `shown` names of every suite.
+
+    With `full_provenance` results that do not say all of how they were made are left out. Series of fewer versions than
+    `fewest` are not returned.
+    """
+    made: dict[tuple[Form, VersionName], list[_Stored]] = {}
+    versions: dict[Form, dict[VersionName, None]] = {}
+    for cell in _stored(stores, full_provenance):
+        made.setdefault((cell.form, cell.version), []).append(cell)
+        versions.setdefault(cell.form, {})[cell.version] = None
+    by_suite: dict[str, dict[Label, Wanted]] = {}
+    for label, its in wanted.items():
+        by_suite.setdefault(label.suite, {})[label] = its
+    found: dict[Label, dict[VersionName, list[_Stored]]] = {}
+    for own in by_suite.values():
+        for label, lineage in lineages(own, versions).items():
+            if len(lineage) >= fewest:
+                found[label] = {version: made[form, version] for version, form in lineage.items()}
+    every = [cell for of_label in found.values() for own in of_label.values() for cell in own]
+    values = _values(stores, every, {metric for names in shown.values() for metric in names})
+    told = subjects({cell.version[0] for cell in every})
+    series = [
+        _series(label, metric, found[label], values, told)
+        for label in wanted
+        for metric in shown[label.suite]
+        if label in found
+    ]
+    return [each for each in series if len(each.versions) >= max(1, fewest)]
+
+
+def _stored(stores: Sequence[Store], full: bool) -> Iterator[_Stored]:
+    columns = (cells.c.key, cells.c.spec, cells.c.finished, environments.c.content.label("environment"))
+    query = select(*columns).join(environments, environments.c.hash == cells.c.environment, isouter=True)
+    for number, store in enumerate(stores):
+        for row in store.database.rows(query.where(cells.c.status == "ok").order_by(cells.c.key)):
+            source = provenance(row)
+            form, seed = form_of(source.spec), source.spec.get("seed")
+            if form is None or not isinstance(seed, int) or (full and source.missing):
+                continue
+            machine = tuple(str(source.environment.get(fact)) for fact in MACHINE)
+            version = (source.code, _plugins(source.spec))
+            yield _Stored((number, str(row["key"])), form, version, seed, float(row["finished"] or 0.0), machine)
+
+
+def _plugins(spec: Mapping[str, Any]) -> str:
+    """Return the versions that a specification names. A plug-in that is a file is known by its content."""
+    words = []
+    for kind in ("method", "dataset"):
+        *name_and_origin, version, _ = spec[kind]
+        origin = name_and_origin[-1] if len(name_and_origin) > 1 else "built in"  # the oldest stores did not tell
+        words.append(f"{kind} {version}{'' if origin == 'built in' else f' ({origin})'}")
+    return f"{', '.join(words)}, harness {spec.get('harness')}"
+
+
+def _values(
+    stores: Sequence[Store], made: Iterable[_Stored], names: Iterable[str]
+) -> dict[tuple[tuple[int, str], str], float]:  # fmt: skip
+    found: dict[tuple[tuple[int, str], str], float] = {}
+    keys: dict[int, dict[str, None]] = {}
+    for cell in made:
+        keys.setdefault(cell.place[0], {})[cell.place[1]] = None
+    for number, own in keys.items():
+        with stores[number].database.reading() as connection:
+            for part in chunks(sorted(own)):
+                query = select(metrics).where(metrics.c.key.in_(part), metrics.c.metric.in_(sorted(names)))
+                for row in connection.execute(query):
+                    found[(number, row.key), row.metric] = row.value
+    return found
+
+
+def _series(
+    label: Label, metric: str, made: Mapping[VersionName, Sequence[_Stored]],
+    values: Mapping[tuple[tuple[int, str], str], float], told: Mapping[str, str],
+) -> Series:  # fmt: skip
+    having = {
+        version: kept
+        for version, own in made.items()
+        if (kept := [cell for cell in own if math.isfinite(values.get((cell.place, metric), math.nan))])
+    }
+    versions = [
+        Version(*name, min(c.finished for c in own), max(c.finished for c in own), told.get(name[0], ""))
+        for name, own in having.items()
+    ]
+    versions.sort(key=lambda version: (version.since, version.code, version.plugins))
+    seeds = sorted({cell.seed for own in having.values() for cell in own})
+    column = {seed: number for number, seed in enumerate(seeds)}
+    table = np.full((len(versions), len(seeds)), np.nan)
+    for row, version in zip(table, versions, strict=True):
+        # Where one version has a seed twice (in two stores, on other data), the later result stands.
+        for cell in sorted(having[version.code, version.plugins], key=lambda cell: (cell.finished, cell.place)):
+            row[column[cell.seed]] = values[cell.place, metric]
+    machines = {cell.machine for own in having.values() for cell in own}
+    return Series(label, metric, tuple(versions), tuple(seeds), table, len(machines))
