@@ -126,7 +126,9 @@ class Database:
     def rows(self, query: Any) -> list[dict[str, Any]]:
         """Return what a query finds."""
         with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            found = connection.execute(query)
+            names = tuple(found.keys())
+            return [dict(zip(names, row, strict=True)) for row in found]
 
     def size(self) -> int:
         """Return the bytes that the database takes."""

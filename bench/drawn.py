@@ -24,6 +24,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 FONTS = re.compile(r"(font: [^;']*?px) [^;]*")
 POINTS_TO_PIXELS = 96 / 72
+DOTS = 144  # of a PNG, an inch
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,27 @@ def drawn(figure: "Figure", name: str) -> Image:
     import matplotlib
 
     png, svg = io.BytesIO(), io.BytesIO()
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2}
+    settings: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2,
+        "figure.autolayout": False, "figure.constrained_layout.use": False,
+    }  # fmt: skip
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
-        figure.savefig(png, format="png", dpi=144, metadata={"Software": None})
-        # The layout is solved by now, and would be solved the same again.
-        figure.set_layout_engine("none")
+        _lay_out(figure)
+        figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     return Image(name, png.getvalue(), svg.getvalue())
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Solve the layout once for both files; a figure that has an engine is drawn once more by each `savefig`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        FigureCanvasAgg(figure)  # keeps its renderer; the canvas of no backend makes one whenever it is asked
+        figure.set_dpi(DOTS)
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The page of a report: one HTML file that needs no network and no script."""
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from bench.render import Part
 
 MOST_ROWS = 120  # of a figure's numbers on the page; the file has all
-WIDE, WIDE_NAME = 48, 26  # characters from which on a cell, and the first of a row, may break its line
+# Characters from which on a cell may break its line; the first of a row; any other of a table that has a wide one.
+WIDE, WIDE_NAME, BESIDE_WIDE = 48, 26, 14
+LONG_FACT = 11  # characters that do not fit beside each other at full size
 DARK = """color-scheme: dark; --ink: #e6edf3; --muted: #a3adb8; --line: #39424d; --paper: #0e131a; --soft: #171e27;
   --accent: #79b8ff; --good: #7ee0b4; --good-paper: #11392b; --bad: #ffb48a; --bad-paper: #47230f; --even: #9aa4af;
   --even-paper: #262f3a; --open: #f0cf6a; --open-paper: #3a2f0b; --best: #142c47;
@@ -64,7 +67,10 @@ def _block(block: Block, part: "Part") -> Mapping[str, Any]:
     if isinstance(block, Text):
         return {"kind": "text", "text": block.text}
     if isinstance(block, Facts):
-        return {"kind": "facts", "facts": list(block.facts.items())}
+        return {
+            "kind": "facts",
+            "facts": [(word, value, len(value) > LONG_FACT) for word, value in block.facts.items()],
+        }
     if isinstance(block, Table):
         name = part.tables[id(block)]
         links = [_link("CSV", f"tables/{name}.csv", block.caption), _link("LaTeX", f"tables/{name}.tex", block.caption)]
@@ -96,15 +102,19 @@ def _numbers(figure: Figure) -> Mapping[str, Any]:
 def _grid(table: Table) -> Mapping[str, Any]:
     texts = cells(table)
     numbers = [c > 0 and numeric([row[c] for row in texts]) for c in range(len(table.data.columns))]
+    most = BESIDE_WIDE if any(len(text) > WIDE for row in texts for text in row[1:]) else WIDE
     rows = [
-        [_cell(text, (r, c) in table.bold, c == 0, numbers[c]) for c, text in enumerate(row)]
+        [_cell(text, (r, c) in table.bold, c == 0, numbers[c], most) for c, text in enumerate(row)]
         for r, row in enumerate(texts)
     ]
-    header = [{"text": str(name), "number": numbers[c]} for c, name in enumerate(table.data.columns)]
+    # The arrow of a metric stays beside its name.
+    names = [re.sub(r" (?=[↓↑→])", "\N{NO-BREAK SPACE}", str(name)) for name in table.data.columns]
+    header = [{"text": name, "number": numbers[c]} for c, name in enumerate(names)]
     return {"header": header, "rows": rows}
 
 
-def _cell(text: str, bold: bool, first: bool, number: bool) -> dict[str, Any]:
+def _cell(text: str, bold: bool, first: bool, number: bool, most: int) -> dict[str, Any]:
     wide = len(text) > (WIDE_NAME if first else WIDE)
-    kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide)) if has]
+    words = not (first or number or wide) and len(text) > most
+    kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide), ("words", words)) if has]
     return {"text": text, "bold": bold, "kind": " ".join(kinds), "tone": TONES.get(text, "")}

@@ -105,8 +105,10 @@ def panels(count: int, *, width: float = 3.4, height: float = 2.6, most: int = 3
     rows = math.ceil(max(count, 1) / columns)
     figure = Figure(figsize=(width * columns + 0.3, height * rows + 0.4), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False, **shared).flatten())
-    for axis in axes[count:]:
+    for place, axis in enumerate(axes[count:], start=count):
         axis.set_axis_off()
+        if place >= columns:  # with a shared axis, the panel above it is the last of its column and has the numbers
+            axes[place - columns].tick_params(labelbottom=True)
     return figure, axes[:count]
 
 

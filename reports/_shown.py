@@ -12,7 +12,7 @@ from bench.metrics import Metric, catalogue, declaration
 
 def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metric]:
     """Return the suite's metrics that some rows (by default all) hold; all they hold where it names none of them."""
-    known, present = catalogue(), set((results.frame if rows is None else rows)["metric"])
+    known, present = catalogue(), set((results.frame if rows is None else rows)["metric"].unique())
     named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
     return named or [metric for name, metric in known.items() if name in present]
 
@@ -40,7 +40,7 @@ def labelled(metric: Metric) -> str:
 
 def methods_of(frame: pd.DataFrame) -> list[str]:
     """Return the methods in the order in which they are stored."""
-    return [str(method) for method in dict.fromkeys(frame["method"])]
+    return [str(method) for method in frame["method"].unique()]
 
 
 def and_more(names: Iterable[str], most: int = 8) -> str:
@@ -74,5 +74,6 @@ def band(values: Array) -> tuple[Array, Array, Array]:
 
 def parts_of(names: pd.Series) -> pd.DataFrame:
     """Return the metric and the condition of stored names, as columns 0 and 2; also where there are none."""
-    parts = [str(name).partition("@") for name in names]
-    return pd.DataFrame(parts, index=names.index, columns=[0, 1, 2], dtype=str)
+    places, known = pd.factorize(names, use_na_sentinel=False)  # few names, in thousands of rows
+    parts = pd.DataFrame([str(name).partition("@") for name in known], columns=[0, 1, 2], dtype=str)
+    return parts.take(places).set_axis(names.index)

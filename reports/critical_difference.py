@@ -27,19 +27,19 @@ class CriticalDifference(Report):
 
     def section(self, results: Results) -> Section | None:
         """Return the diagrams, or None where nothing can be ranked."""
-        figures = [
-            _figure(metric, ranking)
+        shown = [
+            (metric, ranking)
             for metric, ranking in rankings(results).items()
             # A relative metric ranks as the one it is relative to.
             if len(ranking.datasets) >= self.datasets and metric.relative_to is None
         ][: self.diagrams]
-        if not figures:
+        if not shown:
             return None
         said = (
             "Average ranks over datasets, 1 is the best. A bar joins methods whose ranks are closer than the critical "
             "difference (CD) of Nemenyi's test: they were not shown to differ. With few datasets the CD is wide."
         )
-        return Section("Critical differences", [Text(said), *figures])
+        return Section("Critical differences", [Text(said), *(_figure(metric, ranking) for metric, ranking in shown)])
 
 
 def _figure(metric: Metric, ranking: Ranking) -> Figure:

@@ -3,19 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
 
 from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Text
-from bench.errors import UserError
 from bench.metrics import Metric
 from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
-from bench.stats import Comparison, DatasetComparison, Settings, compare
+from bench.stats import Comparison, DatasetComparison, Settings, compare_all
 from bench.theme import BETTER, EVEN, INK, WORSE, house_style, panels, short
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
+COLOURS = {"better": BETTER, "worse": WORSE}  # of verdicts; EVEN of the others
 
 EXPLAINED = (
     "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
@@ -58,18 +59,10 @@ class Overview(Report):
         rows = results.frame[results.frame["metric"] == metric.name]
         if base is None or base not in set(rows["method"]):
             return []
-        made = []
-        settings = Settings(resamples=self.resamples)
-        for method in methods_of(rows):
-            if method == base:
-                continue
-            both = [method, base]
-            own, cells = rows[rows["method"].isin(both)], results.cells[results.cells["method"].isin(both)]
-            try:
-                made.append(compare(own, method, base, [metric], cells=cells, settings=settings))
-            except UserError:
-                continue  # no dataset in common: the table of the dataset shows who has numbers
-        return made
+        others = [method for method in methods_of(rows) if method != base]
+        return compare_all(
+            rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples)
+        )  # fmt: skip
 
 
 def _facts(results: Results) -> dict[str, str]:
@@ -101,6 +94,8 @@ def _duration(seconds: float) -> str:
 def _why_nothing(results: Results) -> str:
     if results.baseline is None:
         return "No verdicts: the suite names no baseline to compare with (baseline = ... in its file)."
+    if not lead_metrics(results):
+        return "No verdicts: the suite has no metrics of quality to compare by, only costs."
     return f"No verdicts: {results.baseline}, the baseline, has no results to compare with."
 
 
@@ -184,15 +179,15 @@ def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
         for axis, (metric, comparisons) in zip(axes, found.items(), strict=True):
             axis.axvline(0, color=INK, linewidth=0.8)
             for place, comparison in enumerate(comparisons):
-                for row in comparison.rows:
-                    if math.isnan(row.standardised):
-                        continue
-                    gain = -row.standardised if row.direction != "higher" else row.standardised
-                    colour = {"better": BETTER, "worse": WORSE}.get(row.verdict, EVEN)
-                    face = colour if row.verdict in ("better", "worse") else "none"
-                    shown = float(np.clip(gain, -8, 8))
-                    axis.plot(shown, place, marker="o", markersize=5.5, color=colour, markerfacecolor=face, alpha=0.9)
-                    numbers.append((metric.name, comparison.a, row.dataset, gain, row.verdict))
+                known = [row for row in comparison.rows if not math.isnan(row.standardised)]
+                for colour, alike in groupby(known, lambda row: COLOURS.get(row.verdict, EVEN)):  # one artist for many
+                    rows = [(row, row.standardised * (1 if row.direction == "higher" else -1)) for row in alike]
+                    axis.plot(
+                        [float(np.clip(gain, -8, 8)) for _, gain in rows], [place] * len(rows), linestyle="none",
+                        marker="o", markersize=5.5, color=colour, markerfacecolor="none" if colour == EVEN else colour,
+                        alpha=0.9,
+                    )  # fmt: skip
+                    numbers += [(metric.name, comparison.a, row.dataset, gain, row.verdict) for row, gain in rows]
             axis.set_yticks(range(len(comparisons)), [short(c.a) for c in comparisons])
             axis.set_ylim(len(comparisons) - 0.5, -0.5)
             reach = max([abs(min(max(n[3], -8), 8)) for n in numbers if n[0] == metric.name], default=1.0)

@@ -27,16 +27,16 @@ class Provenance(Report):
         counts = cells["status"].fillna("not run").value_counts()
         told = ", ".join(f"{count} {status}" for status, count in counts.items())
         blocks: list[Block] = [Text(f"{len(cells)} cells: {told}.")]
-        blocks += [Text(text) for text in _warnings(cells)]
-        if not results.remarks.empty:
-            blocks.append(Table("Remarks", results.remarks, name="remarks"))
-        if not results.failures.empty:
-            blocks += _failures(results.failures.drop(columns="suite"))
         known = cells.dropna(subset="spec")
         specs = [
             (str(dataset), str(method), json.loads(str(spec)))
             for dataset, method, spec in zip(known["dataset"], known["method"], known["spec"], strict=True)
         ]
+        blocks += [Text(text) for text in _warnings(specs, cells)]
+        if not results.remarks.empty:
+            blocks.append(Table("Remarks", results.remarks, name="remarks"))
+        if not results.failures.empty:
+            blocks += _failures(results.failures.drop(columns="suite"))
         blocks += [*_data(specs, cells), *_methods(specs), *_protocols(specs)]
         for number, (text, rows) in enumerate(cells.dropna(subset="environment").groupby("environment"), start=1):
             table = _flat(json.loads(str(text)))
@@ -48,16 +48,16 @@ class Provenance(Report):
 Spec = tuple[str, str, dict[str, Any]]
 
 
-def _warnings(cells: pd.DataFrame) -> list[str]:
+def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
     """Warn of what makes numbers incomparable or unrepeatable."""
-    known = cells.dropna(subset="spec")
-    protocols = [json.dumps(json.loads(spec).get("protocol"), sort_keys=True) for spec in known["spec"]]
-    counts = known.assign(protocol=protocols).groupby("dataset")["protocol"].nunique()
+    protocols: dict[str, set[str]] = {}
+    for dataset, _, spec in specs:
+        protocols.setdefault(dataset, set()).add(json.dumps(spec.get("protocol"), sort_keys=True))
     said = [
-        f"Warning: the cells of {dataset} were run under {count} different protocols; run the whole suite again to "
-        "compare its methods."
-        for dataset, count in counts.items()
-        if count > 1
+        f"Warning: the cells of {dataset} were run under {len(found)} different protocols; run the whole suite again "
+        "to compare its methods."
+        for dataset, found in sorted(protocols.items())
+        if len(found) > 1
     ]
     if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
         said.append(

@@ -25,15 +25,20 @@ class Summary(Report):
     def section(self, results: Results) -> Section | None:
         """Return the tables, or None where nothing is stored."""
         frame = results.frame
-        shown = {str(d): metrics_of(results, rows) for d, rows in frame.groupby("dataset", sort=True)}
+        places = {str(dataset): rows for dataset, rows in frame.groupby("dataset", sort=True)}
+        shown = {dataset: metrics_of(results, rows) for dataset, rows in places.items()}
         if not any(shown.values()):
             return None
         blocks: list[Block] = [Text(_introduction(results))]
         marks = _marks(results, shown)
+        groups = frame.groupby(["dataset", "metric", "method"])["value"]
+        numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
+        known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
         for dataset, metrics in shown.items():
             if metrics:
-                rows = frame[frame["dataset"] == dataset]
-                blocks.append(_table(dataset, rows, metrics, marks.get(dataset, {})))
+                own, rows = known[dataset], places[dataset]
+                methods, seeds = methods_of(rows), rows["seed"].nunique()
+                blocks.append(_table(dataset, own, methods, seeds, metrics, marks.get(dataset, {})))
         return Section("Results by dataset", blocks)
 
 
@@ -76,25 +81,26 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
     return made
 
 
-def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric], marks: Marks) -> Table:
-    methods = methods_of(rows)
-    seeds = rows["seed"].nunique()
+def _table(
+    dataset: str, known: pd.DataFrame, methods: list[str], seeds: int, metrics: list[Metric], marks: Marks
+) -> Table:
+    """Return the table of a dataset from mean, spread and count of each metric and method."""
     data, bold, numbers = {}, set(), []
     for column, metric in enumerate(metrics, start=1):
-        groups = rows[rows["metric"] == metric.name].groupby("method")["value"]
-        means, spreads, counts = groups.mean(), groups.std(), groups.size()
+        own = known.loc[metric.name]
+        means, spreads, counts = (own[name].to_dict() for name in ("mean", "spread", "count"))
         data[f"{metric.name} {arrow(metric)}"] = [
             _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
             for m in methods
         ]
-        losses = {m: metric.loss(float(means[m])) for m in methods if m in means.index}
+        losses = {m: metric.loss(float(means[m])) for m in methods if m in means}
         best = min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf)
         if math.isfinite(best) and len(losses) > 1:
             bold |= {(methods.index(m), column) for m, loss in losses.items() if loss == best}
         numbers += [
             (m, metric.name, means[m], spreads.get(m), counts[m], marks.get((metric.name, m), ""))
             for m in methods
-            if m in means.index
+            if m in means
         ]
     frame = pd.DataFrame({"method": methods, **data})
     tidy = pd.DataFrame(numbers, columns=["method", "metric", "mean", "standard_deviation", "seeds", "mark"])

@@ -12,8 +12,11 @@ from bench.api import Array, Figure, Report, Results, Section, Text
 from bench.metrics import Metric
 from bench.reports._shown import arrow, lead_metrics, plural
 from bench.stats import Pairings, Settings, corrected, pairings
-from bench.theme import BETTER, INK, WORSE, house_style, short
+from bench.theme import INK, house_style, short
 
+# Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
+# dark would replace the ends of the scale and leave what lies between.
+LOSING, WINNING = "#ec9159", "#5aaddb"
 MOST_TOLD = 12  # methods up to which the numbers stand in the matrix; beyond, its colours and its table tell them
 
 
@@ -51,7 +54,7 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         cell = 0.78 if size <= 8 else 0.62
         figure = MatplotlibFigure(figsize=(2.2 + cell * size, 1.5 + 0.72 * cell * size), layout="constrained")
         axis = figure.subplots()
-        colours = LinearSegmentedColormap.from_list("wins", [WORSE, "#f3f4f6", BETTER])
+        colours = LinearSegmentedColormap.from_list("wins", [LOSING, "#f3f4f6", WINNING])
         hidden = np.eye(size, dtype=bool) | np.isnan(effect)
         words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
         seaborn.heatmap(
@@ -59,9 +62,10 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
             cmap=colours, vmin=0, vmax=1, ax=axis,
             cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
             annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
+            xticklabels=False, yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
         )  # fmt: skip
         axis.set_xticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=40, ha="right", color=INK)
-        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, color=INK)
+        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, va="center", color=INK)
         axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
         axis.grid(False)
         for text in axis.texts:

@@ -70,11 +70,11 @@ def timed(store: Store) -> StoredResults:
                 values[f"latency_total@T={draws}"] = ms + 1
                 values[f"latency_forward@T={draws},mode=naive"] = factor * draws
                 arrays[f"latency/latency_forward@T={draws}"] = np.full(10, ms)
-            outcomes["digits", method, seed] = Outcome("ok", metrics=values, arrays=arrays, training=_measured(values))
+            outcomes["digits", method, seed] = Outcome("ok", metrics=values, arrays=arrays, training=measured(values))
     return saved(store, "latency", outcomes, ["accuracy"], "mc-dropout")
 
 
-def _measured(values: Mapping[str, float]) -> dict[str, Any]:
+def measured(values: Mapping[str, float]) -> dict[str, Any]:
     """How times were measured, without which the store takes none."""
     conditions = {name.partition("@")[2] for name in values if "@" in name}
     series = {condition: dict.fromkeys(OF_A_SERIES, 1) for condition in conditions}

@@ -4,10 +4,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bench.api import Table
 from bench.cell import Cell, Outcome
 from bench.errors import UserError
+from bench.page import _grid
 from bench.registry import Registry
 from bench.render import write_report
 from bench.store import Store, SuiteRecord
@@ -211,3 +214,17 @@ def test_a_place_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--out"):
         write_report(store, Registry(), tmp_path / "file" / "below")
     assert (tmp_path / "file").read_text("utf-8") == "mine"
+
+
+def test_columns_of_words_may_break_their_lines_and_others_not() -> None:
+    words = {"claim": ["short"], "numbers": ["a long account of what was found and of what was not " * 2],
+             "place": ["Section VI-A, Table IV"], "value": ["1,234.5"]}  # fmt: skip
+    kinds = [cell["kind"] for cell in _grid(Table("", pd.DataFrame(words)))["rows"][0]]
+    assert kinds == ["", "wide", "words", "n"]
+    alone = {name: values for name, values in words.items() if name != "numbers"}
+    assert [cell["kind"] for cell in _grid(Table("", pd.DataFrame(alone)))["rows"][0]] == ["", "", "n"]
+
+
+def test_the_arrow_of_a_metric_stays_beside_its_name() -> None:
+    header = _grid(Table("", pd.DataFrame({"method": ["a"], "expected error ↓": [1.0]})))["header"]
+    assert [name["text"] for name in header] == ["method", "expected error\N{NO-BREAK SPACE}↓"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.api import Facts, Figure, Report, Results, Section, Table
+from bench.api import Facts, Figure, Report, Results, Section, Table, Text
 from bench.cell import Outcome
 from bench.registry import Registry
 from bench.store import Store
@@ -61,6 +61,22 @@ def test_latency_tells_scaling_and_keeps_modes_apart(store: Store) -> None:
     assert len(table.numbers) == 3 * 3 * 3
     passes = tables(found)[1].data
     assert passes["median"].tolist()[0] == pytest.approx(1.1)
+
+
+def test_a_method_of_one_draw_is_not_the_fastest_of_many(store: Store) -> None:
+    costs = {"deterministic": {1: 5.0}, "mc-dropout": {1: 9.0, 100: 43_211.4}, "sgld": {1: 8.0, 100: 50_000.0}}
+    outcomes = {}
+    for method, times in costs.items():
+        values = {f"latency_{what}@T={t}": ms for t, ms in times.items() for what in ("total", "forward")}
+        outcomes["digits", method, 0] = Outcome("ok", metrics=values, training=report_store.measured(values))
+    results = report_store.saved(store, "costs", outcomes, ["latency_forward@T=1"], "mc-dropout")
+    found = section("latency", results)
+    assert "Fastest at the most draws: forward passes alone: mc-dropout at T = 100" in figures(found)[0].caption
+    table = tables(found)[0].data
+    assert table["timed"].tolist() == ["forward", "total"] * 3
+    assert table["T = 100"].tolist() == ["–"] * 2 + ["43,211"] * 2 + ["50,000"] * 2
+    said = [block.text for block in section("overview", results).blocks if isinstance(block, Text)]
+    assert said == ["No verdicts: the suite has no metrics of quality to compare by, only costs."]
 
 
 def test_the_front_holds_what_nothing_beats(store: Store) -> None:

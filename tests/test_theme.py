@@ -43,6 +43,13 @@ def test_as_many_panels_as_asked(count: int) -> None:
     assert sum(axis.axison for axis in figure.axes) == count
 
 
+def test_above_an_empty_place_a_shared_axis_has_its_numbers() -> None:
+    figure, axes = panels(5, most=2, sharex=True)
+    figure.draw_without_rendering()
+    shown = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in axes]
+    assert shown == [False, False, False, True, True]
+
+
 def test_names_in_figures_are_short_and_no_mathematics() -> None:
     assert len(short("x" * 500)) == 24
     figure = Figure()

@@ -4,6 +4,7 @@
 functions below them work on plain arrays. docs/statistics.md tells which test decides what, and how well.
 """
 
+from bench.stats.accounts import Accounts
 from bench.stats.across import AcrossComparison
 from bench.stats.aggregate import (
     Estimate,
@@ -16,7 +17,7 @@ from bench.stats.aggregate import (
 )
 from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, hull, percentile_interval
-from bench.stats.comparison import Comparison, DatasetComparison, Interval, compare
+from bench.stats.comparison import Comparison, DatasetComparison, Interval, compare, compare_all
 from bench.stats.corrections import adjusted, benjamini_hochberg, holm
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
 from bench.stats.paired import (
@@ -46,6 +47,7 @@ from bench.stats.ranks import (
 from bench.stats.settings import Margin, Settings, Verdict
 
 __all__ = [
+    "Accounts",
     "AcrossComparison",
     "Comparison",
     "DatasetComparison",
@@ -70,6 +72,7 @@ __all__ = [
     "benjamini_hochberg",
     "cliffs_delta",
     "compare",
+    "compare_all",
     "corrected",
     "correlated_t_test",
     "critical_difference",

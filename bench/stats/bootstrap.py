@@ -5,12 +5,17 @@ import scipy.special
 import scipy.stats
 from numpy.typing import ArrayLike
 
+from bench.stats.draws import drawn_once
 from bench.stats.paired import Array, variance_factor
 
 
 def resampling_weights(size: int, resamples: int, generator: np.random.Generator) -> Array:
     """Return weights `[resamples, size]`: how often each of `size` values is drawn, divided by `size`."""
-    return generator.multinomial(size, np.full(size, 1.0 / size), size=resamples) / size
+
+    def draw(generator: np.random.Generator) -> Array:
+        return generator.multinomial(size, np.full(size, 1.0 / size), size=resamples) / size
+
+    return drawn_once(generator, ("resampling weights", size, resamples), draw)
 
 
 def small_sample_tail(tail: float, size: int) -> float:

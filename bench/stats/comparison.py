@@ -14,13 +14,14 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import paired, planning
+from bench.stats.accounts import Accounts
 from bench.stats.across import AcrossComparison, compare_across
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
 from bench.stats.paired import Array
-from bench.stats.pairs import Declared, Direction, Lost, Repeats, losses, repeats
+from bench.stats.pairs import Declared, Direction, Lost, Repeats, grids, losses, repeats, repeats_of
 from bench.stats.settings import Settings, Verdict
 
 FEWEST_PAIRS = 5  # below, no verdict
@@ -86,7 +87,7 @@ class Comparison:
 
 
 def compare(
-    frame: pd.DataFrame, a: str, b: str, measures: Sequence[Declared], *, cells: pd.DataFrame | None = None,
+    frame: pd.DataFrame, a: str, b: str, measures: Sequence[Declared], *, cells: pd.DataFrame | Accounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> Comparison:  # fmt: skip
     """Compare A with B on every dataset by every metric.
@@ -94,13 +95,37 @@ def compare(
     `frame` has one row a value (dataset, split, method, seed, metric, value); `cells`, one row a cell with its status,
     is where diverged, failed and missing cells are counted from.
     """
-    _check_names(frame, cells, a, b)
+    accounts = Accounts.of(cells)
+    _check_names(frame, accounts, a, b)
     groups = [
-        (measure, repeated) for measure in measures for repeated in repeats(frame, measure, [a, b], cells)
+        (measure, repeated) for measure in measures for repeated in repeats(frame, measure, [a, b], accounts)
     ]  # fmt: skip
     if not groups:
         names = ", ".join(measure.name for measure in measures) or "none"
         raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
+    return _compared(a, b, groups, settings)
+
+
+def compare_all(
+    frame: pd.DataFrame, methods: Sequence[str], b: str, measure: Declared, *,
+    cells: pd.DataFrame | Accounts | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+) -> list[Comparison]:  # fmt: skip
+    """Compare each of several methods with B by one metric: as `compare` of the cells of the two alone would.
+
+    The frame is looked through once. Every comparison is a family of tests by itself.
+    """
+    accounts, tables = Accounts.of(cells), grids(frame, [measure.name], [*methods, b])
+    made = []
+    for a in methods:
+        own = accounts.only([a, b])
+        pairs = [grid.of([a, b]) for grid in tables]
+        groups = [(measure, repeats_of(grid, own)) for grid in pairs if len(grid.values)]
+        if groups:
+            made.append(_compared(a, b, groups, settings))
+    return made
+
+
+def _compared(a: str, b: str, groups: Sequence[tuple[Declared, Repeats]], settings: Settings) -> Comparison:
     family_size = sum(repeated.values.shape[1] >= FEWEST_PAIRS for _, repeated in groups)
     rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
     p = adjusted([row.p for row in rows], settings.correction)
@@ -117,10 +142,10 @@ def compare(
     return Comparison(a, b, settings, family, family_size, decided, across)
 
 
-def _check_names(frame: pd.DataFrame, cells: pd.DataFrame | None, a: str, b: str) -> None:
+def _check_names(frame: pd.DataFrame, accounts: Accounts, a: str, b: str) -> None:
     if a == b:
         raise UserError(f"{a} is compared with itself; name two methods")
-    known = set(frame["method"]) | (set() if cells is None else set(cells["method"]))
+    known = set(frame["method"].unique()) | accounts.methods()
     for name in (a, b):
         if name not in known:
             raise unknown_name("method", name, known)

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from bench.stats import paired
+from bench.stats.accounts import Accounts
 from bench.stats.comparison import FEWEST_PAIRS
 from bench.stats.corrections import adjusted
 from bench.stats.effects import superiority
 from bench.stats.paired import Array
-from bench.stats.pairs import REPEAT, Declared, losses, splits_overlap
+from bench.stats.pairs import Declared, grids, losses, splits_overlap
 from bench.stats.settings import Settings
 
 
@@ -36,23 +37,21 @@ class Pairings:
 
 
 def pairings(
-    frame: pd.DataFrame, measures: Sequence[Declared], *, cells: pd.DataFrame | None = None,
+    frame: pd.DataFrame, measures: Sequence[Declared], *, cells: pd.DataFrame | Accounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> list[Pairings]:  # fmt: skip
     """Return the pairings of every dataset and metric; no p is corrected yet, as the family is the caller's."""
-    made = []
+    accounts = Accounts.of(cells)
     wanted = {measure.name: measure for measure in measures}
-    for dataset, rows in frame[frame["metric"].isin(list(wanted))].groupby("dataset", sort=True):
-        own = None if cells is None else cells[cells["dataset"] == dataset]
-        share: float | None = None
-        for metric, values in rows.groupby("metric", sort=False):
-            table = values.pivot(index=REPEAT, columns="method", values="value")
-            if share is None:  # of the rows of the data, the same for all metrics
-                share = settings.test_share if splits_overlap(table, own) else 0.0
-            numbers = losses(table.to_numpy(dtype=np.float64).T, wanted[str(metric)])
-            made.append(_one(str(dataset), str(metric), [str(m) for m in table.columns], numbers, share))
-    order = list(wanted)
-    return sorted(made, key=lambda one: (one.dataset, order.index(one.metric)))
+    shares: dict[str, float] = {}  # of the rows of the data, the same for all metrics
+    made = []
+    for grid in grids(frame, list(wanted)):
+        if grid.dataset not in shares:
+            overlap = splits_overlap(grid.dataset, grid.splits, accounts)
+            shares[grid.dataset] = settings.test_share if overlap else 0.0
+        numbers = losses(grid.values.T, wanted[grid.metric])
+        made.append(_one(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
+    return made
 
 
 def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> Pairings:

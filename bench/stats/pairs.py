@@ -1,17 +1,16 @@
 """From a frame of results to paired numbers, with account of every cell that is not among them."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
+from bench.stats.accounts import Accounts, States
 from bench.stats.paired import Array
 
 Direction = Literal["lower", "higher", "target"]
@@ -87,68 +86,106 @@ class Repeats:
     messages: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class Grid:
+    """All values of one metric on one dataset: `[repeat, method]`, repeats in the order of their splits and seeds."""
+
+    dataset: str
+    metric: str
+    methods: tuple[str, ...]
+    values: Array  # NaN where there is none
+    present: NDArray[np.bool_]  # a value is stored, be it NaN
+    splits: NDArray[Any]  # of every repeat
+
+    def of(self, methods: Sequence[str]) -> "Grid":
+        """Return some of the methods, with the repeats that at least one of them has."""
+        columns = [self.methods.index(method) for method in methods]
+        kept = self.present[:, columns].any(axis=1)
+        return Grid(
+            self.dataset, self.metric, tuple(methods), np.ascontiguousarray(self.values[kept][:, columns]),
+            self.present[kept][:, columns], self.splits[kept],
+        )  # fmt: skip
+
+
+def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | None = None) -> list[Grid]:
+    """Return the values of every dataset (in the order of the alphabet) and metric (in the order given) that has some.
+
+    Columns are the methods given, also those without a value; by default those that have one, in alphabetical order.
+    """
+    chosen = frame["metric"].isin(list(metrics))
+    if methods is not None:
+        chosen &= frame["method"].isin(list(methods))
+    rows = frame[chosen]
+    dataset, datasets = pd.factorize(rows["dataset"], sort=True)
+    names = sorted(rows["method"].unique()) if methods is None else list(methods)
+    method, metric = _places(rows["method"], names), _places(rows["metric"], metrics)
+    repeat = rows.groupby(REPEAT, sort=True, dropna=False).ngroup().to_numpy()
+    split, value = rows["split"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
+    order = np.lexsort((metric, dataset))
+    ends = np.flatnonzero(np.diff(dataset[order]) | np.diff(metric[order])) + 1
+    made = []
+    for own in np.split(order, ends) if len(order) else ():
+        kept, first, place = np.unique(repeat[own], return_index=True, return_inverse=True)
+        columns = method[own]
+        used = np.arange(len(names)) if methods is not None else np.unique(columns)
+        values, present = np.full((len(kept), len(names)), np.nan), np.zeros((len(kept), len(names)), dtype=bool)
+        values[place, columns], present[place, columns] = value[own], True
+        if present.sum() < len(own):
+            told = metrics[metric[own[0]]]
+            raise UserError(f"{told}: several values of one dataset, split, method and seed; choose one suite")
+        made.append(
+            Grid(
+                str(datasets[dataset[own[0]]]), metrics[metric[own[0]]], tuple(str(names[i]) for i in used),
+                np.ascontiguousarray(values[:, used]), present[:, used], split[own][first],
+            )
+        )  # fmt: skip
+    return made
+
+
+def _places(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of every row's name among these."""
+    codes, known = pd.factorize(column)
+    return np.array([names.index(name) for name in known], dtype=np.int64)[codes]
+
+
 def repeats(
-    frame: pd.DataFrame, measure: Declared, methods: Sequence[str], cells: pd.DataFrame | None = None
+    frame: pd.DataFrame, measure: Declared, methods: Sequence[str], cells: pd.DataFrame | Accounts | None = None
 ) -> list[Repeats]:
     """Return the paired repeats of every dataset on which all the methods have the metric, or should have it.
 
     A repeat counts where every method has a finite number (paired deletion); `messages` and `lost` say what did not.
     """
-    chosen = frame[(frame["metric"] == measure.name) & frame["method"].isin(list(methods))]
-    if chosen.duplicated(["dataset", *REPEAT, "method"]).any():
-        raise UserError(f"{measure.name}: several values of one dataset, split, method and seed; choose one suite")
-    found = []
-    for dataset, rows in chosen.groupby("dataset", sort=True):
-        table = rows.pivot(index=REPEAT, columns="method", values="value").reindex(columns=list(methods))
-        own = None if cells is None else cells[cells["dataset"] == dataset]
-        found.append(_repeats(str(dataset), table, methods, own))
-    return found
+    accounts = Accounts.of(cells)
+    return [repeats_of(grid, accounts) for grid in grids(frame, [measure.name], methods)]
 
 
-def _repeats(dataset: str, table: pd.DataFrame, methods: Sequence[str], cells: pd.DataFrame | None) -> Repeats:
-    numbers = table.to_numpy(dtype=np.float64)
-    finite = np.isfinite(numbers)
-    whole = finite.all(axis=1)
-    infinite = {method: int(np.isinf(numbers[:, i]).sum()) for i, method in enumerate(methods)}
-    states = statuses(cells)
-    lost = tuple(one for method in methods if (one := _lost(method, infinite[method], states)))
+def repeats_of(grid: Grid, accounts: Accounts) -> Repeats:
+    """Return the paired repeats of all methods of a grid."""
+    finite = np.isfinite(grid.values)
+    whole = np.asarray(finite.all(axis=1))
+    infinite = np.isinf(grid.values).sum(axis=0)
+    states = accounts.states(grid.dataset)
+    found = (_lost(method, int(infinite[i]), states) for i, method in enumerate(grid.methods))
+    lost = tuple(one for one in found if one)
     unpaired = int((finite.any(axis=1) & ~whole).sum())
     messages = [one.told() for one in lost]
     if unpaired:
         messages.append(
-            f"{unpaired} of {len(numbers)} repeats are not there for every method and were left out (paired deletion)"
+            f"{unpaired} of {len(whole)} repeats are not there for every method and were left out (paired deletion)"
         )
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
-    return Repeats(dataset, numbers[whole].T, lost, unpaired, splits_overlap(table[whole], cells), tuple(messages))
+    overlap = splits_overlap(grid.dataset, grid.splits[whole], accounts)
+    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, overlap, tuple(messages))
 
 
-def statuses(cells: pd.DataFrame | None) -> dict[str, Counter[str]]:
-    """Return how many cells of every method are ok, diverged, failed or not run (a status that is missing)."""
-    counts: dict[str, Counter[str]] = {}
-    if cells is not None:
-        told = cells["status"].fillna("not run")
-        for method, status in zip(cells["method"].tolist(), told.tolist(), strict=True):
-            counts.setdefault(method, Counter())[status] += 1
-    return counts
-
-
-def _lost(method: str, infinite: int, states: dict[str, Counter[str]]) -> Lost:
+def _lost(method: str, infinite: int, states: States) -> Lost:
     own = states.get(method, Counter())
     return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
 
 
-@lru_cache(maxsize=50_000)
-def _fingerprint(spec: str) -> str:
-    """Return the hash of the data in a cell's specification; a suite's are read again for each of its metrics."""
-    return str(json.loads(spec).get("data"))
-
-
-def splits_overlap(table: pd.DataFrame, cells: pd.DataFrame | None) -> bool:
+def splits_overlap(dataset: str, splits: NDArray[Any], accounts: Accounts) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
-    if cells is not None and "spec" in cells:
-        prints = {_fingerprint(text) for text in cells["spec"].tolist() if isinstance(text, str)} - {"None"}
-        if prints:
-            return len(prints) > 1
-    return table.index.get_level_values("split").nunique() > 1
+    told = accounts.splits_overlap(dataset)
+    return len(np.unique(splits)) > 1 if told is None else told

@@ -9,10 +9,11 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import ranks
+from bench.stats.accounts import Accounts
 from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
 from bench.stats.corrections import NAMES, adjusted
 from bench.stats.paired import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
-from bench.stats.pairs import Declared, Direction, losses, repeats, statuses
+from bench.stats.pairs import Declared, Direction, grids, losses, repeats_of
 from bench.stats.scales import COMPARABLE, comparable, standardised
 from bench.stats.settings import Settings, Verdict
 
@@ -67,7 +68,7 @@ class Ranking:
 
 def rank(
     frame: pd.DataFrame, measure: Declared, *, methods: Sequence[str] | None = None,
-    cells: pd.DataFrame | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    cells: pd.DataFrame | Accounts | None = None, settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
     pairwise: bool = True, intervals: bool = True,
 ) -> Ranking:  # fmt: skip
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
@@ -77,7 +78,7 @@ def rank(
     without `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
-    places = _places(frame, measure, names, cells, messages)
+    places = _places(frame, measure, names, Accounts.of(cells), messages)
     if len(places) < 2:
         raise UserError(
             f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
@@ -118,12 +119,12 @@ def rank(
 
 
 def _methods(frame: pd.DataFrame, measure: Declared, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    known = sorted(set(frame["method"]))
+    known = sorted(frame["method"].unique())
     for name in chosen or ():
         if name not in known:
             raise unknown_name("method", name, known)
     wanted = list(dict.fromkeys(chosen or known))
-    have = set(frame.loc[frame["metric"] == measure.name, "method"])
+    have = set(frame.loc[frame["metric"] == measure.name, "method"].unique())
     names = [name for name in wanted if name in have]
     if len(names) < 2:
         raise UserError(f"{measure.name}: {len(names)} of the methods {', '.join(wanted)} have it; a ranking needs 2")
@@ -142,16 +143,15 @@ class _Place:
 
 
 def _places(
-    frame: pd.DataFrame, measure: Declared, names: Sequence[str], cells: pd.DataFrame | None, messages: list[str]
+    frame: pd.DataFrame, measure: Declared, names: Sequence[str], accounts: Accounts, messages: list[str]
 ) -> list[_Place]:
     """Return the datasets that can be ranked; what is left out is told in `messages`."""
     places = []
-    for dataset in sorted(set(frame.loc[frame["metric"] == measure.name, "dataset"])):
-        own = None if cells is None else cells[cells["dataset"] == dataset]
-        states = statuses(own)
+    for grid in grids(frame, [measure.name], names):
+        dataset, states = grid.dataset, accounts.states(grid.dataset)
         gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
         present = [name for name in names if name not in gone]
-        (one,) = repeats(frame[frame["dataset"] == dataset], measure, present, own)
+        one = repeats_of(grid.of(present), accounts)
         messages += [f"{dataset}: {message}" for message in one.messages]
         if one.values.shape[1] == 0:
             messages.append(f"{dataset}: left out, no repeat has a number of every method")

@@ -1,0 +1,62 @@
+"""What became of the cells of a suite, and from which rows of data they were made, by dataset and method."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Self
+
+import pandas as pd
+
+States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, diverged, failed, not run
+
+
+class Accounts:
+    """A frame of cells, looked through once for all metrics and pairs of methods that ask."""
+
+    def __init__(self, states: Mapping[str, States], prints: Mapping[str, Mapping[str, set[str]]]) -> None:
+        self._states = states
+        self._prints = prints
+
+    @classmethod
+    def of(cls, cells: "pd.DataFrame | Accounts | None") -> "Accounts":
+        """Return the accounts of cells: a frame with dataset, method, status and, where it has one, spec."""
+        if isinstance(cells, Accounts):
+            return cells
+        states: dict[str, dict[str, Counter[str]]] = {}
+        prints: dict[str, dict[str, set[str]]] = {}
+        if cells is not None:
+            told = cells["status"].fillna("not run").tolist()
+            specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
+            places = zip(cells["dataset"].tolist(), cells["method"].tolist(), told, specs, strict=True)
+            for dataset, method, status, spec in places:
+                states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
+                if isinstance(spec, str) and (data := _fingerprint(spec)) != "None":
+                    prints.setdefault(dataset, {}).setdefault(method, set()).add(data)
+        return cls(states, prints)
+
+    def only(self, methods: Collection[str]) -> Self:
+        """Return the accounts of these methods alone."""
+        return type(self)(
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._states.items()},
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._prints.items()},
+        )
+
+    def states(self, dataset: str) -> States:
+        """Return the counts of every method that has cells on a dataset."""
+        return self._states.get(dataset, {})
+
+    def methods(self) -> set[str]:
+        """Return the methods that have cells on some dataset."""
+        return {method for own in self._states.values() for method in own}
+
+    def splits_overlap(self, dataset: str) -> bool | None:
+        """Whether repeats differ in their rows, by the hashes of the data; None where no cell tells."""
+        prints = set[str]().union(*self._prints.get(dataset, {}).values())
+        return len(prints) > 1 if prints else None
+
+
+@lru_cache(maxsize=50_000)
+def _fingerprint(spec: str) -> str:
+    """Return the hash of the data in a cell's specification; several parts of a report read the same ones."""
+    return str(json.loads(spec).get("data"))
