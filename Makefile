@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
+# One more than there are processors: some tests wait for processes that they started.
+TEST_PROCESSES ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 
-.PHONY: demo test check gate bench bench-compare faults thorough package-test validity picture clean
+.PHONY: demo test check walkthroughs gate bench bench-compare faults thorough package-test validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -12,6 +13,10 @@ demo: .venv/installed
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
+# What the documents tell users to do is done, command by command, and what 'uqbench new' writes is installed and run.
+walkthroughs: .venv/installed-test
+	$(BIN)/python -m pytest tests/walkthroughs -o addopts="--import-mode=importlib -rs" -n $(TEST_PROCESSES)
 
 check: .venv/installed-test
 	$(BIN)/ruff check
@@ -40,7 +45,7 @@ thorough: .venv/installed-test
 	UQBENCH_THOROUGH=1 $(BIN)/python -m pytest tests/testing -n $(TEST_PROCESSES) --dist loadfile
 
 package-test: .venv/installed-test
-	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/test_scaffold.py
+	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/walkthroughs/test_new_plugins.py -o addopts="--import-mode=importlib -rs"
 
 # Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; takes minutes.
 validity: .venv/installed

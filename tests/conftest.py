@@ -22,7 +22,7 @@ if importlib.util.find_spec("torchvision"):
 ROOT = Path(__file__).resolve().parents[1]
 
 # Files of few tests that take long: begun first, so that no process is left alone with one at the end.
-LONG = ("tests/faults", "tests/test_contributing", "tests/test_tutorial", "tests/test_scaffold", "tests/engines")
+LONG = ("tests/faults", "tests/engines")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

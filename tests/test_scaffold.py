@@ -1,16 +1,7 @@
-"""What 'uqbench new' writes works as it stands: alone, and as a package installed beside uqbench's wheel.
+"""What 'uqbench new' writes, and what it refuses; tests/walkthroughs carries out what it wrote."""
 
-UQBENCH_FRESH=1 installs everything into an empty environment, dependencies included, which takes minutes. Without it
-the environment borrows the packages of this one, but not uqbench itself.
-"""
-
-import json
-import os
-import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,7 +14,6 @@ from bench.registry import Registry
 from bench.scaffold import scaffold
 
 ROOT = Path(__file__).resolve().parents[1]
-FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
@@ -33,21 +23,6 @@ def done(command: Sequence[str | Path], folder: Path, seconds: int = 300) -> str
     )
     assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
     return result.stdout
-
-
-@pytest.mark.parametrize("kind", ["dataset", "report"])  # a new method goes through test_tutorial.py
-def test_a_new_plug_in_passes_verify_and_its_own_test(kind: str, tmp_path: Path, uqbench: Process) -> None:
-    made = uqbench(["new", kind, "my-own_thing"])
-    assert made.returncode == 0, made.stderr
-    *wrote, following, then = made.stdout.splitlines()
-    assert wrote == ["wrote my_own_thing.py", "wrote test_my_own_thing.py"]
-    assert following == f"next: uqbench verify {kind} my-own-thing --plugin my_own_thing.py"
-    assert then.startswith("then: uqbench ")
-    verified = uqbench([*following.split()[2:], "--json", "--only", "options"])  # its test runs all checks
-    told = json.loads(verified.stdout)
-    assert verified.returncode == 0, told
-    assert told["ok"]
-    done([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_own_thing.py"], tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["method", "dataset", "report"])
@@ -121,61 +96,3 @@ def test_verify_is_told_apart_from_misuse(tmp_path: Path, uqbench: Process) -> N
         result = CliRunner().invoke(verify, misuse)
         assert isinstance(result.exception, UserError)
         assert "did you mean" in str(result.exception)
-
-
-def wheel(source: Path, out: Path) -> Path:
-    code = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
-    done([sys.executable, "-c", code, out], source)
-    (built,) = out.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment with the two wheels: uqbench's, and that of a new package."""
-    place = tmp_path_factory.mktemp("environment")
-    source = place / "uqbench"
-    source.mkdir()
-    for name in ("bench", "methods", "datasets", "reports"):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "LICENSE", "README.md"):
-        shutil.copy(ROOT / name, source / name)
-    scaffold("package", "brand-new", place, Registry())
-    wheels = [wheel(source, place / "one"), wheel(place / "brand-new", place / "two")]
-    venv.create(place / "venv", with_pip=False)
-    python = place / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
-    if FRESH:
-        done([*pip, "-c", ROOT / "constraints.txt", *wheels, "pytest"], place, 3600)
-        return python.parent
-    done([*pip, "--no-deps", "--no-index", *wheels], place)
-    # Only now, so that pip does not see the uqbench that is borrowed from; a path file's own path files are not read,
-    # so an editable uqbench stays out of sight.
-    (site,) = (place / "venv" / "lib").glob("python*/site-packages")
-    (site / "borrowed.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n", "utf-8")
-    return python.parent
-
-
-def test_a_new_package_installs_and_is_found(environment: Path, tmp_path: Path) -> None:
-    where = done(
-        [environment / "python", "-c", "import bench, brand_new; print(bench.__file__, brand_new.__file__)"], tmp_path
-    )
-    assert where.count(str(environment.parent)) == 2, where
-    listed = json.loads(done([environment / "uqbench", "list", "methods", "--json"], tmp_path))
-    assert [row["origin"] for row in listed if row["name"] == "brand-new"] == ["package brand-new 0.1.0"]
-    assert [row["name"] for row in listed if row["name"] == "mc-dropout"] == ["mc-dropout"]
-
-
-def test_a_new_package_passes_verify_and_runs(environment: Path, tmp_path: Path) -> None:
-    told = json.loads(done([environment / "uqbench", "verify", "method", "brand-new", "--json"], tmp_path))
-    assert told["ok"], told
-    run = "run quick --method brand-new --dataset diabetes --seeds 1 --set training.epochs=2 --set draws=5"
-    assert "1 cells run" in done([environment / "uqbench", *run.split()], tmp_path)
-    page = done([environment / "uqbench", "report"], tmp_path)
-    assert "report" in page
-    assert "brand-new" in (tmp_path / "report" / "report.md").read_text("utf-8")
-
-
-def test_an_installed_uqbench_has_the_templates(environment: Path, tmp_path: Path) -> None:
-    done([environment / "uqbench", "new", "package", "another-one"], tmp_path)
-    assert (tmp_path / "another-one" / "src" / "another_one" / "method.py").is_file()

@@ -1,4 +1,8 @@
-"""The contract holds for every built-in method: a network in a stack, alone and without a stack is the same one."""
+"""The contract holds for the forms of built-in methods that go through other code than the default.
+
+A network in a stack, alone and without a stack is the same one. The defaults go through the same checks of the
+conformance kit, in tests/testing/test_builtins.py.
+"""
 
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -14,7 +18,6 @@ from bench.member import Fitted, Member, Rows, finished, training_form
 from bench.registry import Registry
 from bench.stack import fit
 
-# Forms of a method that go through other code than its default.
 FORMS: dict[str, list[dict[str, Any]]] = {
     "bayes-by-backprop": [{"local_reparameterization": False}],
     "laplace": [{"structure": "kronecker"}, {"structure": "diagonal"}],
@@ -30,8 +33,8 @@ PLACE, STACK = 2, 4
 
 def methods() -> list[Any]:
     registry, made = Registry(), []
-    for name in registry.plugins("method"):
-        for options in ({}, *FORMS.get(name, [])):
+    for name, forms in FORMS.items():
+        for options in forms:
             form = ", ".join([name, *(str(value) for value in options.values())])
             made.append(pytest.param(registry.make("method", name, options), id=form))
     return made

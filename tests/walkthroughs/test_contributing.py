@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-DOCUMENT = Path(__file__).parents[1] / "CONTRIBUTING.md"
+DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 
 def blocks(language: str) -> list[str]:
