@@ -49,9 +49,14 @@ class Architecture:
 
 @dataclass(frozen=True, config=_CLOSED)
 class TestProbe:
-    """Draw at the test rows and score."""
+    """Draw at the test rows and score; also the first so many draws alone, under the conditions `T=...`."""
 
     kind: Literal["test"] = "test"
+    draws: list[Positive] = Field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(set(self.draws)) < len(self.draws):
+            raise ValueError("probe.draws: name every number of draws once")
 
 
 def _corruptions() -> list[str]:

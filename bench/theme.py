@@ -112,6 +112,16 @@ def panels(count: int, *, width: float = 3.4, height: float = 2.6, most: int = 3
     return figure, axes[:count]
 
 
+def plain_logarithmic(axis: "Axes") -> None:
+    """Make the axis of times logarithmic, with plain numbers at 1, 2 and 5 times the powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+
+
 def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) -> None:
     """Put one legend of all methods below a figure."""
     from matplotlib.lines import Line2D

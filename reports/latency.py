@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.metrics import Metric, condition, declaration
-from bench.reports._shown import arrow, labelled, lead_metrics, methods_of, parts_of
-from bench.theme import SOFT, house_style, legend, look, panels, short
+from bench.metrics import Metric, condition
+from bench.reports._shown import arrow, labelled, methods_of, metrics_of, parts_of
+from bench.theme import SOFT, house_style, legend, look, panels, plain_logarithmic
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
@@ -18,6 +18,7 @@ WHAT = {
 }  # fmt: skip
 DEFAULT = "default"
 UNIT = "ms per 1,000 rows"
+MOST_PANELS = 4  # of quality against time
 
 
 @dataclass(frozen=True)
@@ -171,57 +172,67 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
     cost = rows[(rows["what"] == what) & (rows["mode"] == DEFAULT)]
     made: list[Block] = []
     for other in others:
-        for metric in lead_metrics(other):
-            quality = other.frame[parts_of(other.frame["metric"])[0] == metric.name]
-            for dataset in sorted(set(quality["dataset"]) & set(cost["dataset"])):
-                points = _points(quality[quality["dataset"] == dataset], cost[cost["dataset"] == dataset])
-                if points["method"].nunique() > 1:
-                    made.append(_front_figure(f"{results.suite}, {other.suite}", str(dataset), metric, what, points))
+        bare = parts_of(other.frame["metric"])[0]
+        for dataset in sorted(set(other.frame["dataset"]) & set(cost["dataset"])):
+            fronts = []
+            for metric in metrics_of(other):
+                quality = other.frame[(bare == metric.name) & (other.frame["dataset"] == dataset)]
+                points = _points(quality, cost[cost["dataset"] == dataset])
+                if metric.family != "cost" and points["method"].nunique() > 1:
+                    fronts.append((metric, points.assign(front=_unbeaten(points, metric))))
+            if fronts:
+                made.append(_front_figure(f"{results.suite}, {other.suite}", str(dataset), what, fronts[:MOST_PANELS]))
     return made
 
 
 def _points(quality: pd.DataFrame, cost: pd.DataFrame) -> pd.DataFrame:
-    """Return one point a method and T: quality at that T where it was measured, else the quality the suite has."""
+    """Return one point a method and T that has both; a method that was timed at one T only has one quality."""
     asked = quality["metric"].astype(str).map(condition)
     plain = quality[asked == ""].groupby("method")["value"].mean()
     by_draws = quality[asked != ""].assign(asked=asked[asked != ""]).groupby(["method", "asked"])["value"].mean()
     rows = []
+    series = cost.groupby("method")["draws"].nunique().to_dict()
     for (method, draws), own in cost.groupby(["method", "draws"]):
         time = own["value"].mean()
-        value = by_draws.get((method, f"T={draws:g}"), plain.get(method))
+        value = by_draws.get((method, f"T={draws:g}"), plain.get(method) if series[method] == 1 else None)
         if value is not None and np.isfinite(value):
             rows.append((str(method), draws, float(time), float(value)))
     return pd.DataFrame(rows, columns=["method", "T", "time", "quality"])
 
 
-def _front_figure(suites: str, dataset: str, metric: Metric, what: str, points: pd.DataFrame) -> Figure:
-    metric = declaration(metric.name)
+def _unbeaten(points: pd.DataFrame, metric: Metric) -> list[str]:
+    """Tell which points no other beats in time or quality without being worse in the other."""
     losses = points["quality"].map(metric.loss)
-    best = [
-        not ((points["time"] <= t) & (losses <= loss) & ((points["time"] < t) | (losses < loss))).any()
+    return [
+        "no" if ((points["time"] <= t) & (losses <= loss) & ((points["time"] < t) | (losses < loss))).any() else "yes"
         for t, loss in zip(points["time"], losses, strict=True)
     ]
-    points = points.assign(front=["yes" if one else "no" for one in best])
+
+
+def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[Metric, pd.DataFrame]]) -> Figure:
+    said, tables = [], []
     with house_style():
-        figure, (axis,) = panels(1, width=6.2, height=3.4)
-        line = points[points["front"] == "yes"].sort_values("time")
-        axis.step(line["time"], line["quality"], where="post", color=SOFT, linewidth=1, linestyle=(0, (3, 2)))
-        for method in dict.fromkeys(points["method"]):
-            own = points[points["method"] == method].sort_values("T")
-            axis.plot(own["time"], own["quality"], **look(method).of_points(), linewidth=0.8, alpha=0.95)
-            for row in own.itertuples():
-                axis.annotate(
-                    f"{row.T:g}", (row.time, row.quality), xytext=(4, 4), textcoords="offset points", fontsize=7
-                )
-        axis.set_xscale("log")
-        axis.set_xlabel(f"{what} ({UNIT})")
-        axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
-        axis.set_title(f"{short(dataset)}: quality against time")
-        legend(figure, list(dict.fromkeys(points["method"])), points=True)
-    on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
+        figure, axes = panels(len(fronts), width=4.2, height=3.0, most=2)
+        for axis, (metric, points) in zip(axes, fronts, strict=True):
+            line = points[points["front"] == "yes"].sort_values("time")
+            axis.step(line["time"], line["quality"], where="post", color=SOFT, linewidth=1, linestyle=(0, (3, 2)))
+            for method in dict.fromkeys(points["method"]):
+                own = points[points["method"] == method].sort_values("T")
+                axis.plot(own["time"], own["quality"], **look(method).of_points(), linewidth=0.8, alpha=0.95)
+                for row in own.itertuples():
+                    axis.annotate(
+                        f"{row.T:g}", (row.time, row.quality), xytext=(4, 4), textcoords="offset points", fontsize=7
+                    )
+            plain_logarithmic(axis)
+            axis.set_xlabel(f"{what} ({UNIT})")
+            axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
+            axis.set_title(metric.name)
+            on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
+            said.append(f"{metric.name}: {on_front}")
+            tables.append(points.rename(columns={"time": UNIT, "quality": "value"}).assign(metric=metric.name))
+        legend(figure, list(dict.fromkeys(method for _, points in fronts for method in points["method"])), points=True)
     caption = (
-        f"{dataset} ({suites}): {metric.name} against {what}, one point a method and number of draws T (the number "
-        f"beside it). On the dashed front nothing is both faster and better: {on_front}."
+        f"{dataset} ({suites}): quality against {what}, one point a method and number of draws T (the number beside "
+        f"it). On the dashed front nothing is both faster and better: {'; '.join(said)}."
     )
-    data = points.rename(columns={"time": UNIT, "quality": metric.name})
-    return Figure(f"front-{dataset}-{metric.name}", caption, figure, data)
+    return Figure(f"front-{dataset}", caption, figure, pd.concat(tables, ignore_index=True))

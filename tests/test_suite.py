@@ -69,7 +69,7 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         ('title = "t"\n[datasets]\ntoy = 3\n[methods.deterministic]\n', "datasets.toy", "valid dictionary"),
         (GOOD + "[probe]\nkind = 'shift'\nseverety = 3\n", "probe: unknown key 'severety'", "mean severities?"),
         (GOOD + "[probe]\nkind = 'softmax-noise'\nlevel = [1.0]\n", "probe: unknown key 'level'", "mean levels"),
-        (GOOD + "[probe]\nkind = 'test'\nrows = 3\n", "probe: unknown key 'rows'", "known: kind"),
+        (GOOD + "[probe]\nkind = 'test'\nrows = 3\n", "probe: unknown key 'rows'", "did you mean draws"),
         (GOOD + "[probe]\nkind = 'shfit'\n", "probe: unknown kind 'shfit'", "did you mean shift?"),
         (GOOD + "[probe]\nrows = 3\n", "probe.kind", "required"),
         ("probe = 3\n" + GOOD, "probe", "dictionary"),
