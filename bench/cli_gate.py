@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli_options import STORE, data_option, look_in, plugin_option
 from bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ store_option = click.option(
     "--store", metavar="URL", help="Read what is stored there and run the rest into it.  [default: run everything anew]"
 )
 workers_option = click.option("--workers", type=click.IntRange(min=1), help="Worker processes; by default as it pays.")
-data_option = click.option("--data", metavar="DIR", help="Where datasets look for their files first.")
-plugin_option = click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
-)
 
 
 @click.command()
@@ -115,7 +112,7 @@ def gate(
 @click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
 @click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
 @click.option(
-    "--store", "urls", multiple=True, default=["sqlite:///runs/uqbench.db"], show_default=True, metavar="URL",
+    "--store", "urls", multiple=True, default=[STORE], show_default=True, metavar="URL",
     help="Where results are kept; repeat it for the stores of several versions.",
 )  # fmt: skip
 def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
@@ -145,15 +142,9 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> No
 
 
 def _suite(name: str, data: str | None) -> "Suite":
-    import os
-
-    from bench.data import VARIABLE
     from bench.suite import load_suite
 
-    if data is not None:
-        if not Path(data).is_dir():
-            raise UserError(f"--data {data}: no such folder")
-        os.environ[VARIABLE] = data
+    look_in(data)
     return load_suite(name).only([], [])  # without what runs only when it is asked for by name
 
 

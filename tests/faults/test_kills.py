@@ -17,7 +17,7 @@ import pytest
 
 from tests.faults.harness import CELLS, SUITE, assert_same, disturb, kept, started
 
-KILLS = int(os.environ.get("UQBENCH_FAULTS", "3"))
+KILLS = int(os.environ.get("UQBENCH_FAULTS", "2"))
 
 
 @pytest.fixture(scope="module")
