@@ -112,14 +112,17 @@ def panels(count: int, *, width: float = 3.4, height: float = 2.6, most: int = 3
     return figure, axes[:count]
 
 
-def plain_logarithmic(axis: "Axes") -> None:
-    """Make the axis of times logarithmic, with plain numbers at 1, 2 and 5 times the powers of ten."""
+def plain_logarithmic(axes: "Axes", x: bool = False, y: bool = False) -> None:
+    """Make axes logarithmic, with plain numbers; at 1, 2 and 5 times the powers of ten where there are few of those."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_xscale("log")
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
+        if wanted:
+            scale("log")
+            low, high = axis.get_view_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axis.set_minor_formatter(NullFormatter())
 
 
 def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) -> None:

@@ -134,8 +134,7 @@ def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
                 numbers += [(what, method, t, mean[t], low[t], high[t]) for t in mean.index]
             if ends:
                 said.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])} at T = {largest:g}")
-            axis.set_xscale("log")
-            axis.set_yscale("log")
+            plain_logarithmic(axis, x=True, y=True)
             axis.set_title(what, parse_math=False)
             axis.set_xlabel("draws T")
             axis.set_ylabel(UNIT)
@@ -223,7 +222,7 @@ def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[M
                     axis.annotate(
                         f"{row.T:g}", (row.time, row.quality), xytext=(4, 4), textcoords="offset points", fontsize=7
                     )
-            plain_logarithmic(axis)
+            plain_logarithmic(axis, x=True)
             axis.set_xlabel(f"{what} ({UNIT})")
             axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
             axis.set_title(metric.name)
