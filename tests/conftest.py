@@ -146,6 +146,15 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     return call
 
 
+def done(command: Sequence[str | Path], folder: Path, seconds: int = 300) -> str:
+    """Carry out a command that has to succeed; return what it printed."""
+    result = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
+    )
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
 @pytest.fixture
 def python() -> Callable[[str], str]:
     """Run code in a fresh interpreter and return what it prints."""

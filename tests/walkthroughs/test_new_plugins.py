@@ -18,18 +18,11 @@ import pytest
 
 from bench.registry import Registry
 from bench.scaffold import scaffold
+from tests.conftest import done
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
-
-
-def done(command: Sequence[str | Path], folder: Path, seconds: int = 300) -> str:
-    result = subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
-    )
-    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
 
 
 @pytest.mark.parametrize("kind", ["dataset", "report"])  # a new method goes through test_tutorial.py
