@@ -35,7 +35,7 @@ SLOWER ?= 1.3
 bench-compare: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks/test_hot_paths.py -o addopts=--import-mode=importlib -q --benchmark-autosave \
 		--benchmark-columns=min,median --benchmark-sort=name -k "not against"
-	$(BIN)/python tests/benchmarks/compare.py .benchmarks $(SLOWER)
+	$(BIN)/python tools/compare_benchmarks.py .benchmarks $(SLOWER)
 
 # The long forms of tests: fifty kills, all checks over all plug-ins, the scaffolded package in a venv made from nothing.
 faults: .venv/installed-test
@@ -49,7 +49,7 @@ package-test: .venv/installed-test
 
 # Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; takes minutes.
 validity: .venv/installed
-	$(BIN)/python -m bench.stats.validity_report docs/statistics.md
+	$(BIN)/python -m tools.validity_report docs/statistics.md
 
 # The README's picture: the report of the demo, as a browser shows it.
 CHROMIUM ?= chromium

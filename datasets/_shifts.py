@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bench.api import Array, Split
-from bench.corruptions import (
+from bench.api.corruptions import (
     CORRUPTIONS,
     FOREIGN,
     SEVERITIES,

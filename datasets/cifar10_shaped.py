@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.api import Array, Dataset, Split
-from bench.data import find
 from bench.datasets._cifar import COPY, TEST, TRAIN, images
+from bench.machine.data_files import find
 
 TRAINING_ROWS = 1000  # enough to scale the inputs by
 

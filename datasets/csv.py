@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Literal
 
 from bench.api import Dataset, Split, Task
-from bench.data import find
 from bench.datasets._embedded import random_split
 from bench.datasets._splits import gap_split
 from bench.datasets._table import classes_of, numbers, read_table, targets_of
 from bench.errors import UserError, unknown_name
+from bench.machine.data_files import find
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Toy(Dataset):
     licence = "none needed"
     notes = ("with test = 'same' the test points are the training points, as in the paper",)
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "disjoint": "the paper measures coverage on the points it trained on; test = 'fresh' does not",
+        "disjoint": "the paper measures coverage on the points it trained on; test = 'fresh' does not"
     }
 
     def __post_init__(self) -> None:

@@ -19,7 +19,4 @@ class WineRed(Uci):
     )
     source = f"UCI 186, archive.ics.uci.edu/dataset/186; {COLLECTION}"
     shape = (1599, 11)
-    notes = (
-        straddling("26.6 %", "35.0 %"),
-        "targets are whole numbers",
-    )
+    notes = (straddling("26.6 %", "35.0 %"), "targets are whole numbers")

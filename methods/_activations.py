@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.api import Net
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 ROWS = 500  # of one pass over all data: activations of images are large
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Net
-from bench.optim import Step
+from bench.api.optim import Step
 
 LOG_NOISE = "noise:"  # the logarithm of a learned noise, among the trained tensors
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 
 class GaussianHead(Method):

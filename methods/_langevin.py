@@ -13,17 +13,21 @@ import torch
 from torch import Tensor
 
 from bench.api import Net
+from bench.api.optim import Step
+from bench.api.tape import Tape
 from bench.methods._bayes import own
-from bench.optim import Step
-from bench.tape import Tape
 
 EPOCHS = "epochs"  # so many were remembered
 
 
 def langevin(
-    net: Net, gradient: Mapping[str, Tensor], size: Tensor | float, step: Step, tape: Tape,
+    net: Net,
+    gradient: Mapping[str, Tensor],
+    size: Tensor | float,
+    step: Step,
+    tape: Tape,
     preconditioner: Mapping[str, Tensor] | None = None,
-) -> dict[str, Tensor]:  # fmt: skip
+) -> dict[str, Tensor]:
     """Return all trained tensors after one step of the dynamics."""
     moved = {}
     for name, w in net.params.items():

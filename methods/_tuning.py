@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch
-from bench.tape import BlankTape, Tape
+from bench.api.tape import BlankTape, Tape
 
 DRAWS = 20
 ROWS = 500  # of one pass: activations of images are large

@@ -15,7 +15,7 @@ from typing import Literal
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 Law = Literal["gaussian", "laplace", "student-t", "uniform"]
 
@@ -35,9 +35,13 @@ def standard(law: Law, degrees: int, shape: Sequence[int], tape: Tape) -> Tensor
 
 
 def with_noise(
-    net: Net, tape: Tape, level: Callable[[str], Tensor | float], law: Law = "gaussian", degrees: int = 5,
+    net: Net,
+    tape: Tape,
+    level: Callable[[str], Tensor | float],
+    law: Law = "gaussian",
+    degrees: int = 5,
     multiplicative: bool = False,
-) -> Net:  # fmt: skip
+) -> Net:
     """Return the network with w~ = w + alpha * eps, eps ~ N(0, sigma_l^2), on its weights only.
 
     sigma_l is the (population) standard deviation of layer l's current weights, or with `multiplicative` each weight's

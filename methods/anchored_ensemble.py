@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.optim import Optimizer, Step
+from bench.api.tape import Tape
 from bench.methods._bayes import (
     negative_log_likelihood,
     own,
@@ -23,8 +25,6 @@ from bench.methods._bayes import (
     require_positive,
     without_decay,
 )
-from bench.optim import Optimizer, Step
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,13 @@ class AnchoredEnsemble(Method):
         return negative_log_likelihood(net, batch, net(batch.x), self.noise) + pulled
 
     def update(
-        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        self,
+        net: Net,
+        gradient: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        state: Mapping[str, Tensor],
+        step: Step,
         tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser without its weight decay, which would pull to zero."""
         return optimizer.update(net.params, gradient, state, without_decay(step))

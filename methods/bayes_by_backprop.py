@@ -28,16 +28,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net
-from bench.methods._bayes import (
-    first_noise,
-    negative_log_likelihood,
-    own,
-    prior_scale,
-    require_positive,
-    without_decay,
-)
-from bench.optim import Optimizer, Step
-from bench.tape import Tape
+from bench.api.optim import Optimizer, Step
+from bench.api.tape import Tape
+from bench.methods._bayes import first_noise, negative_log_likelihood, own, prior_scale, require_positive, without_decay
 
 
 @dataclass(frozen=True)
@@ -89,9 +82,14 @@ class BayesByBackprop(Method):
         return torch.stack(terms).sum()
 
     def update(
-        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        self,
+        net: Net,
+        gradient: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        state: Mapping[str, Tensor],
+        step: Step,
         tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser on the bound alone."""
         return optimizer.update(net.params, gradient, state, without_decay(step))
 

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.optim import Optimizer, Step
+from bench.api.tape import Tape
 from bench.methods._bayes import first_noise, negative_log_likelihood, prior_energy, require_positive, without_decay
 from bench.methods._langevin import first_samples, kept_samples, langevin, sampled
-from bench.optim import Optimizer, Step
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,12 @@ class CyclicalSGMCMC(Method):
 
     early_stopping = False  # the samples come from all cycles
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "step": (0.01, 0.05, 0.2), "cycles": (2, 4), "prior": (1.0, 3.0, 10.0),
-    }  # fmt: skip
+        "step": (0.01, 0.05, 0.2),
+        "cycles": (2, 4),
+        "prior": (1.0, 3.0, 10.0),
+    }
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "four cycles of 80 steps do not come to rest; with four times the steps it passes",
+        "variance-shrinks": "four cycles of 80 steps do not come to rest; with four times the steps it passes"
     }
 
     def __post_init__(self) -> None:
@@ -62,9 +64,14 @@ class CyclicalSGMCMC(Method):
         )
 
     def update(
-        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        self,
+        net: Net,
+        gradient: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        state: Mapping[str, Tensor],
+        step: Step,
         tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser, or near the end of a cycle one of the dynamics."""
         position = step.progress * self.cycles
         done = position - position.floor()

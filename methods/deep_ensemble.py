@@ -20,7 +20,7 @@ class DeepEnsemble(Method):
     networks: int = 5
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "without a prior all networks of a convex problem find the same minimum",
+        "variance-shrinks": "without a prior all networks of a convex problem find the same minimum"
     }
 
     def __post_init__(self) -> None:

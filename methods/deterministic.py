@@ -18,5 +18,5 @@ class Deterministic(Method):
     """One network, trained as usual."""
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "it is one function, without any variance of draws",
+        "variance-shrinks": "it is one function, without any variance of draws"
     }

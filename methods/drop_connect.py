@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DropConnect(Method):
 
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "the rate is an option: the noise does not know how many rows there were",
+        "variance-shrinks": "the rate is an option: the noise does not know how many rows there were"
     }
 
     def __post_init__(self) -> None:

@@ -30,10 +30,10 @@ from torch import Tensor
 from torch.func import jvp
 
 from bench.api import Batch, Method, Net
+from bench.api.tape import Tape
 from bench.methods import _curvature
 from bench.methods._bayes import require_positive
 from bench.methods._tuning import choose
-from bench.tape import Tape
 
 ROWS = 500  # of one pass: activations of images are large
 

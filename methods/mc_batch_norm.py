@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
+from bench.api.tape import Tape
 from bench.methods._batch_statistics import BatchNorm, batch_statistics, norms
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MCBatchNorm(Method):
     batches: int = 50
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "a network without a hidden layer has nothing to normalise",
+        "variance-shrinks": "a network without a hidden layer has nothing to normalise"
     }
 
     def __post_init__(self) -> None:

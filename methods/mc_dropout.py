@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class MCDropout(Method):
 
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "the noise sits on hidden activations, and its rate is an option, not a posterior",
+        "variance-shrinks": "the noise sits on hidden activations, and its rate is an option, not a posterior"
     }
 
     def __post_init__(self) -> None:

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Net
+from bench.api.tape import Tape
 from bench.methods._weight_noise import NoisyWeights
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class MCNILearned(NoisyWeights):
 
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "without a penalty alpha is trained towards 0, where the loss is least",
+        "variance-shrinks": "without a penalty alpha is trained towards 0, where the loss is least"
     }
 
     def __post_init__(self) -> None:

@@ -18,5 +18,5 @@ class MeanVariance(GaussianHead):
     """One network with a Gaussian head."""
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "it is one function: its variance is that of the data, not of the weights",
+        "variance-shrinks": "it is one function: its variance is that of the data, not of the weights"
     }

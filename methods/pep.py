@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.tape import Tape
 from bench.methods._tuning import check_levels, choose
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PEP(Method):
     level: float = 0.01
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "one level for all weights, tuned on validation rows, is no posterior",
+        "variance-shrinks": "one level for all weights, tuned on validation rows, is no posterior"
     }
 
     def __post_init__(self) -> None:

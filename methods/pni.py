@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
+from bench.api.tape import Tape
 from bench.methods._activations import count_hidden, hidden_spreads, noisy_hidden
 from bench.methods._weight_noise import with_noise
-from bench.tape import Tape
 
 LEVELS = "alpha:"  # one for each place that noise is put
 
@@ -33,10 +33,11 @@ class PNI(Method):
     where: Literal["weights", "inputs", "activations"] = "weights"
 
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "alpha": (0.05, 0.1, 0.25), "where": ("weights", "inputs", "activations"),
-    }  # fmt: skip
+        "alpha": (0.05, 0.1, 0.25),
+        "where": ("weights", "inputs", "activations"),
+    }
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "alpha is trained towards 0, where the loss is least",
+        "variance-shrinks": "alpha is trained towards 0, where the loss is least"
     }
 
     def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:

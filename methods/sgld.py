@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.optim import Optimizer, Step
+from bench.api.tape import Tape
 from bench.methods._bayes import (
     first_noise,
     negative_log_likelihood,
@@ -31,8 +33,6 @@ from bench.methods._bayes import (
     without_decay,
 )
 from bench.methods._langevin import first_samples, kept_samples, langevin, sampled
-from bench.optim import Optimizer, Step
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,10 @@ class SGLD(Method):
 
     early_stopping = False  # the samples come from the end of the training
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "step": (0.002, 0.01, 0.05), "preconditioned": (False, True), "prior": (1.0, 3.0, 10.0),
-    }  # fmt: skip
+        "step": (0.002, 0.01, 0.05),
+        "preconditioned": (False, True),
+        "prior": (1.0, 3.0, 10.0),
+    }
 
     def __post_init__(self) -> None:
         require_positive(step=self.step, prior=self.prior, noise=self.noise, samples=self.samples)
@@ -73,9 +75,14 @@ class SGLD(Method):
         )
 
     def update(
-        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        self,
+        net: Net,
+        gradient: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        state: Mapping[str, Tensor],
+        step: Step,
         tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # fmt: skip
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser, or after the burn-in one of the dynamics."""
         optimised, state = optimizer.update(net.params, gradient, state, without_decay(step))
         second = self.second_moments(net, gradient)

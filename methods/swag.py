@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.tape import Tape
 from bench.methods._batch_statistics import batch_statistics, norms
 from bench.methods._bayes import own
-from bench.tape import Tape
 
 ROWS_FOR_BATCH_NORM = 5_000
 
@@ -36,7 +36,7 @@ class SWAG(Method):
 
     early_stopping = False  # the iterates of the last part are what is averaged
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "it is the spread of the iterates, which a falling learning rate takes away",
+        "variance-shrinks": "it is the spread of the iterates, which a falling learning rate takes away"
     }
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net, Problem
-from bench.tape import Tape
+from bench.api.tape import Tape
 
 ROWS = 500  # of one pass: activations of images are large
 RANGE = (0.05, 20.0)  # of T: where all validation rows are right the best T is 0

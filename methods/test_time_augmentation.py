@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.tape import Tape
 from bench.methods._tuning import check_levels, choose
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TestTimeAugmentation(Method):
     level: float = 0.05
 
     expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "the noise is on the inputs, its level tuned or given: it is not about the weights",
+        "variance-shrinks": "the noise is on the inputs, its level tuned or given: it is not about the weights"
     }
 
     def __post_init__(self) -> None:

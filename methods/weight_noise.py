@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from bench.api import Batch, Method, Net
+from bench.api.tape import Tape
 from bench.methods._activations import hidden_spreads, noisy_hidden
 from bench.methods._tuning import check_levels, choose
 from bench.methods._weight_noise import with_noise
-from bench.tape import Tape
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 from bench.api import Results
 from bench.errors import UserError
 from bench.metrics import Metric
-from bench.reports._shown import lead_metrics, metrics_of
+from bench.reports._words import lead_metrics, metrics_of
 from bench.stats import Accounts, Ranking, rank
 
 _made: "WeakKeyDictionary[Results, dict[Metric, Ranking]]" = WeakKeyDictionary()
@@ -19,9 +19,12 @@ def rankings(results: Results) -> dict[Metric, Ranking]:
         for metric in metrics_of(results):
             try:
                 found[metric] = rank(
-                    frame[frame["metric"] == metric.name], metric, cells=accounts, intervals=metric in leads,
+                    frame[frame["metric"] == metric.name],
+                    metric,
+                    cells=accounts,
+                    intervals=metric in leads,
                     pairwise=False,
-                )  # fmt: skip
+                )
             except UserError:
                 continue  # fewer than two methods or datasets have it
         _made[results] = found

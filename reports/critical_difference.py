@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Figure, Report, Results, Section, Text
+from bench.api.figure_style import INK, SOFT, house_style, look, short
 from bench.metrics import Metric
 from bench.reports._rankings import rankings
-from bench.reports._shown import arrow, plural, probability
+from bench.reports._words import arrow, plural, probability
 from bench.stats import Ranking
-from bench.theme import INK, SOFT, house_style, look, short
 
 STEP = 0.3  # inches from one name to the next
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
@@ -92,8 +92,9 @@ def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height:
     axis.text(1 + width, 0.12, f"{GAP}CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=SOFT)
     for number, (low, high) in enumerate(bars):
         level = line + 0.12 + 0.13 * number
-        axis.plot([low - 0.04, high + 0.04], [level, level], color=INK, linewidth=3.2, clip_on=False,
-                  solid_capstyle="round")  # fmt: skip
+        axis.plot(
+            [low - 0.04, high + 0.04], [level, level], color=INK, linewidth=3.2, clip_on=False, solid_capstyle="round"
+        )
     half = (count + 1) // 2
     first = line + 0.2 + 0.13 * len(bars)
     for number, one in enumerate(methods):
@@ -101,8 +102,13 @@ def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height:
         row = first + STEP * (number if leftward else count - 1 - number)
         end = 1 - 0.03 * (count - 1) if leftward else count + 0.03 * (count - 1)
         style = look(one.method)
-        axis.plot([one.average_rank, one.average_rank, end], [line, row, row], color=style.colour, linewidth=1.2,
-                  clip_on=False)  # fmt: skip
+        axis.plot(
+            [one.average_rank, one.average_rank, end],
+            [line, row, row],
+            color=style.colour,
+            linewidth=1.2,
+            clip_on=False,
+        )
         axis.plot(one.average_rank, line, clip_on=False, **{**style.of_points(), "markersize": 5})
         words = f"{one.average_rank:.2f}"
         label = f"{short(one.method)}{GAP}{words}{GAP}" if leftward else f"{GAP}{words}{GAP}{short(one.method)}"

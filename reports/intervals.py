@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.api import Curves, Figure, Report, Results, Section
-from bench.theme import INK, house_style, panels, short
+from bench.api.figure_style import INK, house_style, panels, short
 
 POINTS = "#56b4e9"
 TRUTH = "#0173b2"
@@ -65,10 +65,15 @@ class Intervals(Report):
         order = np.argsort(curves.x[:, 0])
         chosen = order[np.linspace(0, len(order) - 1, min(TABLE_ROWS, len(order))).astype(int)]
         std = np.sqrt(curves.variance[chosen])
-        return pd.DataFrame({
-            "method": method, "x": curves.x[chosen, 0], "mean": curves.mean[chosen],
-            "low": curves.mean[chosen] - self.width * std, "high": curves.mean[chosen] + self.width * std,
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "method": method,
+                "x": curves.x[chosen, 0],
+                "mean": curves.mean[chosen],
+                "low": curves.mean[chosen] - self.width * std,
+                "high": curves.mean[chosen] + self.width * std,
+            }
+        )
 
     def _panel(self, axis: Axes, method: str, curves: Curves) -> tuple[float, float]:
         assert curves.x is not None
@@ -77,9 +82,16 @@ class Intervals(Report):
         low, high = mean - self.width * std, mean + self.width * std
         some = np.linspace(0, len(x) - 1, min(MOST_POINTS, len(x))).astype(int)
         axis.plot(
-            x[some], curves.observed[order][some], linestyle="none", marker="o", markersize=2, color=POINTS, alpha=0.8,
-            label="observed", zorder=1,
-        )  # fmt: skip
+            x[some],
+            curves.observed[order][some],
+            linestyle="none",
+            marker="o",
+            markersize=2,
+            color=POINTS,
+            alpha=0.8,
+            label="observed",
+            zorder=1,
+        )
         axis.fill_between(
             x, low, high, color="#949494", alpha=0.45, linewidth=0, label=f"±{self.width:g} std", zorder=2
         )

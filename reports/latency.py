@@ -7,15 +7,16 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
+from bench.api.figure_style import SOFT, house_style, legend, look, panels, plain_logarithmic
 from bench.metrics import Metric, condition
-from bench.reports._shown import arrow, labelled, methods_of, metrics_of, parts_of
-from bench.theme import SOFT, house_style, legend, look, panels, plain_logarithmic
+from bench.reports._words import arrow, labelled, methods_of, metrics_of, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
-    "latency_forward": "forward passes alone", "latency_transfer": "forward passes and transfer to the host",
+    "latency_forward": "forward passes alone",
+    "latency_transfer": "forward passes and transfer to the host",
     "latency_total": "from end to end, with batching",
-}  # fmt: skip
+}
 DEFAULT = "default"
 UNIT = "ms per 1,000 rows"
 MOST_PANELS = 4  # of quality against time
@@ -63,9 +64,7 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
     told = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
     draws = pd.to_numeric(pd.Series([one.get("T") for one in told], index=rows.index, dtype=object), errors="coerce")
     modes = [one.get("mode", DEFAULT) for one in told]
-    others = [
-        ", ".join(f"{k}={v}" for k, v in sorted(one.items()) if k and k not in ("T", "mode")) for one in told
-    ]  # fmt: skip
+    others = [", ".join(f"{k}={v}" for k, v in sorted(one.items()) if k and k not in ("T", "mode")) for one in told]
     rows = rows.assign(what=bare[rows.index], draws=draws, mode=modes, other=others)
     return rows[rows["draws"] > 0]
 
@@ -126,8 +125,14 @@ def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
                 groups = own[own["method"] == method].groupby("draws")["value"]
                 mean, low, high = groups.mean(), groups.quantile(0.05), groups.quantile(0.95)
                 style = look(method)
-                axis.plot(mean.index, mean, **style.of_line(), marker=style.marker, markersize=4.5,
-                          markerfacecolor=style.of_points()["markerfacecolor"])  # fmt: skip
+                axis.plot(
+                    mean.index,
+                    mean,
+                    **style.of_line(),
+                    marker=style.marker,
+                    markersize=4.5,
+                    markerfacecolor=style.of_points()["markerfacecolor"],
+                )
                 axis.fill_between(mean.index, low, high, color=style.colour, alpha=0.15, linewidth=0)
                 if largest in mean.index:  # a method with one function only has no time for more draws
                     ends[method] = float(mean[largest])

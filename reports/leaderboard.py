@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
+from bench.api.figure_style import EVEN, house_style, look, panels, short
 from bench.metrics import Metric
 from bench.reports._rankings import rankings
-from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
+from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 from bench.stats import Ranking
-from bench.theme import EVEN, house_style, look, panels, short
 
 EXPLAINED = (
     "Methods that share a letter do not differ by Nemenyi's test: their average ranks are closer than the critical "
@@ -47,13 +47,15 @@ class Leaderboard(Report):
 def _ranked(metric: Metric, ranking: Ranking) -> Table:
     rows = [
         {
-            "method": one.method, "place": place, "average rank": round(one.average_rank, 2),
+            "method": one.method,
+            "place": place,
+            "average rank": round(one.average_rank, 2),
             "group": one.groups or "–",
             "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} .. {one.score.high:+.2f})",
             **dict(zip(ranking.datasets, one.means, strict=True)),
         }
         for place, one in enumerate(ranking.methods, start=1)
-    ]  # fmt: skip
+    ]
     data = pd.DataFrame(rows)
     bold = set()
     for column, dataset in enumerate(data.columns):

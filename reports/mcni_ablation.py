@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
+from bench.api.figure_style import BETTER, EVEN, INK, WORSE, house_style, short
 from bench.metrics import Metric, catalogue
-from bench.theme import BETTER, EVEN, INK, WORSE, house_style, short
 
 Options = Mapping[str, Any]
 NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.theme import COLOURS, INK, house_style, panels, short
+from bench.api.figure_style import COLOURS, INK, house_style, panels, short
 
 FRONT = "inspect/"
 BINS = 30
@@ -39,8 +39,18 @@ class NoiseLevels(Report):
             for layer, values in layers.items():
                 ends, off = np.quantile(values, [0.05, 0.5, 0.95]), float((np.abs(values) < 1e-3).mean())
                 rows.append((dataset, method, layer, values.size, values.mean(), values.std(), *ends, off))
-        columns = ["dataset", "method", "layer", "values", "mean", "standard deviation", "5 %", "median", "95 %",
-                   "share below 0.001"]  # fmt: skip
+        columns = [
+            "dataset",
+            "method",
+            "layer",
+            "values",
+            "mean",
+            "standard deviation",
+            "5 %",
+            "median",
+            "95 %",
+            "share below 0.001",
+        ]
         blocks.append(Table("Noise levels learned, by layer", pd.DataFrame(rows, columns=columns), name="noise-levels"))
         return Section("Noise levels learned", blocks)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Text
+from bench.api.figure_style import BETTER, EVEN, INK, WORSE, house_style, panels, short
 from bench.metrics import Metric
-from bench.reports._shown import arrow, lead_metrics, methods_of, plural, probability
+from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 from bench.stats import Comparison, DatasetComparison, Settings, compare_all
-from bench.theme import BETTER, EVEN, INK, WORSE, house_style, panels, short
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
@@ -60,9 +60,7 @@ class Overview(Report):
         if base is None or base not in set(rows["method"]):
             return []
         others = [method for method in methods_of(rows) if method != base]
-        return compare_all(
-            rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples)
-        )  # fmt: skip
+        return compare_all(rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples))
 
 
 def _facts(results: Results) -> dict[str, str]:
@@ -132,13 +130,14 @@ def _verdicts(metric: Metric, comparisons: Sequence[Comparison]) -> Table:
         wins = [row.better_probability for row in comparison.rows if not math.isnan(row.better_probability)]
         data.append(
             {
-                "method": comparison.a, **counts,
+                "method": comparison.a,
+                **counts,
                 "over datasets": across.verdict if across else "–",
                 "p over datasets": probability(across.p_adjusted) if across else "–",
                 "wins": f"{np.mean(wins):.2f}" if wins else "–",
                 "seeds it would take": _seeds_needed(comparison),
             }
-        )  # fmt: skip
+        )
     caption = f"Verdicts against {comparisons[0].b} by {metric.name} {arrow(metric)}: number of datasets"
     return Table(caption, pd.DataFrame(data), name=f"verdicts-{metric.name}")
 
@@ -157,15 +156,25 @@ def _seeds_needed(comparison: Comparison) -> str:
 def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
     rows = [
         {
-            "method": comparison.a, "dataset": row.dataset, "metric": row.metric, "n": row.pairs, "mean": row.mean_a,
-            "baseline": row.mean_b, "difference": row.difference,
+            "method": comparison.a,
+            "dataset": row.dataset,
+            "metric": row.metric,
+            "n": row.pairs,
+            "mean": row.mean_a,
+            "baseline": row.mean_b,
+            "difference": row.difference,
             "95 % low": row.interval.low if row.interval else math.nan,
             "95 % high": row.interval.high if row.interval else math.nan,
-            "p": probability(row.p_adjusted), "verdict": row.verdict, "could have seen": row.detectable,
-            "margin": row.margin, "remarks": "; ".join(row.messages),
+            "p": probability(row.p_adjusted),
+            "verdict": row.verdict,
+            "could have seen": row.detectable,
+            "margin": row.margin,
+            "remarks": "; ".join(row.messages),
         }
-        for comparisons in found.values() for comparison in comparisons for row in comparison.rows
-    ]  # fmt: skip
+        for comparisons in found.values()
+        for comparison in comparisons
+        for row in comparison.rows
+    ]
     return Table("The evidence behind every verdict", pd.DataFrame(rows), name="verdicts-evidence", folded=True)
 
 
@@ -183,10 +192,15 @@ def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
                 for colour, alike in groupby(known, lambda row: COLOURS.get(row.verdict, EVEN)):  # one artist for many
                     rows = [(row, row.standardised * (1 if row.direction == "higher" else -1)) for row in alike]
                     axis.plot(
-                        [float(np.clip(gain, -8, 8)) for _, gain in rows], [place] * len(rows), linestyle="none",
-                        marker="o", markersize=5.5, color=colour, markerfacecolor="none" if colour == EVEN else colour,
+                        [float(np.clip(gain, -8, 8)) for _, gain in rows],
+                        [place] * len(rows),
+                        linestyle="none",
+                        marker="o",
+                        markersize=5.5,
+                        color=colour,
+                        markerfacecolor="none" if colour == EVEN else colour,
                         alpha=0.9,
-                    )  # fmt: skip
+                    )
                     numbers += [(metric.name, comparison.a, row.dataset, gain, row.verdict) for row, gain in rows]
             axis.set_yticks(range(len(comparisons)), [short(c.a) for c in comparisons])
             axis.set_ylim(len(comparisons) - 0.5, -0.5)

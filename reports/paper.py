@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from bench.api import Block, Facts, Report, Results, Section, Table, Text
-from bench.reports._claims import SETTINGS, Held, Judged, judge
-from bench.reports._shown import parts_of, plural
+from bench.reports._paper_claims import SETTINGS, Held, Judged, judge
+from bench.reports._words import parts_of, plural
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
@@ -51,14 +51,12 @@ class Paper(Report):
             *(Text(_told(name, paper["experiments"][name], *found[name])) for name in held),
             *_claims(judged, held),
         ]
-        blocks += [
-            _table(table, held[table["experiment"]]) for table in paper["tables"] if table["experiment"] in held
-        ]  # fmt: skip
+        blocks += [_table(table, held[table["experiment"]]) for table in paper["tables"] if table["experiment"] in held]
         figures = [
-            (figure, what, f"section \"{section}\" of suite {held[name].results.suite}")
+            (figure, what, f'section "{section}" of suite {held[name].results.suite}')
             for figure, what, section, name in FIGURES
             if name in held
-        ]  # fmt: skip
+        ]
         if figures:
             columns = ["figure", "what it shows", "ours"]
             blocks.append(
@@ -161,16 +159,18 @@ def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[st
     return made
 
 
-def _claim_table(
-    caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]], name: str, folded: bool
-) -> Table:  # fmt: skip
+def _claim_table(caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]], name: str, folded: bool) -> Table:
     rows = [
         {
-            "claim": claim["text"], "verdict": one.verdict, "our numbers": one.numbers, "decided by": one.test,
-            "seeds it would take, or why not": one.needs or "–", "place": claim["place"],
+            "claim": claim["text"],
+            "verdict": one.verdict,
+            "our numbers": one.numbers,
+            "decided by": one.test,
+            "seeds it would take, or why not": one.needs or "–",
+            "place": claim["place"],
         }
         for claim, one in judged
-    ]  # fmt: skip
+    ]
     return Table(caption, pd.DataFrame(rows), name=name, folded=folded)
 
 
@@ -190,14 +190,26 @@ def _table(table: Mapping[str, Any], held: Held) -> Table:
             line[f"ours, {ours}"] = _pair(mean, spread)
             numbers.append((place, method, metric, paper_mean, paper_std, key[2], mean, spread, counts.get(key, 0)))
         rows.append(line)
-    columns = ["dataset", "method", "metric", "paper_mean", "paper_standard_deviation", "our_metric", "our_mean",
-               "our_standard_deviation", "our_seeds"]  # fmt: skip
+    columns = [
+        "dataset",
+        "method",
+        "metric",
+        "paper_mean",
+        "paper_standard_deviation",
+        "our_metric",
+        "our_mean",
+        "our_standard_deviation",
+        "our_seeds",
+    ]
     data = pd.DataFrame(rows)
     data = data[[c for c in data.columns if not c.startswith("ours") or (data[c] != "–").any()]]
     return Table(
-        f"{table['name']}: {table['title']}", data, name=f"paper-{table['name']}",
-        numbers=pd.DataFrame(numbers, columns=columns), folded=len(rows) > 12,
-    )  # fmt: skip
+        f"{table['name']}: {table['title']}",
+        data,
+        name=f"paper-{table['name']}",
+        numbers=pd.DataFrame(numbers, columns=columns),
+        folded=len(rows) > 12,
+    )
 
 
 def _pair(mean: float, spread: float) -> str:

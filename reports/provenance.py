@@ -85,13 +85,15 @@ def _data(specs: list[Spec], cells: pd.DataFrame) -> list[Block]:
     seeds = cells.groupby("dataset")["seed"].agg(lambda s: sorted(set(s)))
     rows = [
         {
-            "dataset": dataset, "version": about[dataset][2] if len(about[dataset]) > 3 else "–",
-            "options": _options(about[dataset][-1] if about[dataset] else {}), "seeds": _span(seeds[dataset]),
-            "different splits": len(found), "fingerprints of the rows": ", ".join(p[:12] for p in list(found)[:3])
-            + (" ..." if len(found) > 3 else ""),
+            "dataset": dataset,
+            "version": about[dataset][2] if len(about[dataset]) > 3 else "–",
+            "options": _options(about[dataset][-1] if about[dataset] else {}),
+            "seeds": _span(seeds[dataset]),
+            "different splits": len(found),
+            "fingerprints of the rows": ", ".join(p[:12] for p in list(found)[:3]) + (" ..." if len(found) > 3 else ""),
         }
         for dataset, found in prints.items()
-    ]  # fmt: skip
+    ]
     numbers = [(dataset, split) for dataset, found in prints.items() for split in found]
     tidy = pd.DataFrame(numbers, columns=["dataset", "fingerprint"])
     return [Table("Data", pd.DataFrame(rows), name="data", numbers=tidy)] if rows else []
@@ -108,9 +110,12 @@ def _methods(specs: list[Spec]) -> list[Block]:
         known = spec.get("method")
         if method not in rows and isinstance(known, list) and len(known) > 3:
             rows[method] = {
-                "method": method, "plug-in": known[0], "from": known[1], "version": known[2],
+                "method": method,
+                "plug-in": known[0],
+                "from": known[1],
+                "version": known[2],
                 "options": _options(known[-1]),
-            }  # fmt: skip
+            }
     return [Table("Methods and their options", pd.DataFrame(rows.values()), name="methods")] if rows else []
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Figure, Report, Results, Section, Text
+from bench.api.figure_style import EVEN, house_style, legend, look, panels, short
 from bench.metrics import pit_values, quantile_curve, reliability_curve
 from bench.reports._predictions import Predicted, left_out, predictions
-from bench.reports._shown import band
-from bench.theme import EVEN, house_style, legend, look, panels, short
+from bench.reports._words import band
 
 Points = dict[str, tuple[Array, Array, Array, Array]]  # x, mean, low, high of each method
 LEVELS = 21

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Curves, Figure, Report, Results, Section, Text
+from bench.api.figure_style import house_style, legend, look, panels, short
 from bench.metrics import ranked, risk_coverage_curve
 from bench.reports._predictions import Predicted, left_out, predictions
-from bench.reports._shown import band
-from bench.theme import house_style, legend, look, panels, short
+from bench.reports._words import band
 
 GRID = np.linspace(0.05, 1.0, 20)  # of coverage
 

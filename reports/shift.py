@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from bench.api import Block, Figure, Report, Results, Section, Table, Text
+from bench.api.figure_style import house_style, legend, look, panels, short
 from bench.metrics import Metric, catalogue
-from bench.reports._shown import arrow, band, labelled, methods_of, parts_of
-from bench.theme import house_style, legend, look, panels, short
+from bench.reports._words import arrow, band, labelled, methods_of, parts_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
 ALL = "all"  # the name under which means over corruptions are stored, and the clean test set as severity 0
@@ -84,7 +88,7 @@ def _corruptions(rows: pd.DataFrame) -> list[str]:
     return [str(name) for name in dict.fromkeys(rows["corruption"]) if name != ALL]
 
 
-def _curves(axis: object, rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
+def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
     """Draw one curve a method, mean and band over the seeds; return the numbers."""
     numbers = []
     for method in methods_of(rows):
@@ -95,9 +99,15 @@ def _curves(axis: object, rows: pd.DataFrame) -> list[tuple[str, float, float, f
             continue
         x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy())
         style = look(method)
-        axis.plot(x, mean, **style.of_line(), marker=style.marker, markersize=4,  # type: ignore[attr-defined]
-                  markerfacecolor=style.of_points()["markerfacecolor"])  # fmt: skip
-        axis.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)  # type: ignore[attr-defined]
+        axis.plot(
+            x,
+            mean,
+            **style.of_line(),
+            marker=style.marker,
+            markersize=4,
+            markerfacecolor=style.of_points()["markerfacecolor"],
+        )
+        axis.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)
         numbers += list(zip([method] * len(x), x, mean, low, high, strict=True))
     return numbers
 
@@ -132,9 +142,12 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
 
 def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
     names = [metric.name for metric in metrics]
-    means = rows[rows["base"].isin(names)].groupby(
-        ["corruption", "severity", "method", "base"], sort=False
-    )["value"].mean().unstack("base")  # fmt: skip
+    means = (
+        rows[rows["base"].isin(names)]
+        .groupby(["corruption", "severity", "method", "base"], sort=False)["value"]
+        .mean()
+        .unstack("base")
+    )
     table = means[[name for name in names if name in means.columns]].reset_index()
     table = table.sort_values(["corruption", "severity"], kind="stable", ignore_index=True)
     return Table(f"{dataset}: means by corruption and severity", table, name=f"shift-{dataset}", folded=True)

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.reports._shown import plural
-from bench.theme import COLOURS, house_style, panels, short
+from bench.api.figure_style import COLOURS, house_style, panels, short
+from bench.reports._words import plural
 
 TRUE, RIVAL = COLOURS[0], COLOURS[3]
 MOST_PANELS = 12
@@ -58,9 +58,7 @@ def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> F
         for axis, (method, (levels, softmax)) in zip(axes, shown.items(), strict=True):
             _panel(axis, method, levels, softmax)
             mean, std = softmax.mean(axis=1), softmax.std(axis=1, ddof=1 if softmax.shape[1] > 1 else 0)
-            numbers += [
-                (method, level, *mean[i], *std[i]) for i, level in enumerate(levels)
-            ]  # fmt: skip
+            numbers += [(method, level, *mean[i], *std[i]) for i, level in enumerate(levels)]
             flips = np.flatnonzero(mean[:, 1] > mean[:, 0])
             said.append(f"{method} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
         handles, labels = axes[0].get_legend_handles_labels()
@@ -83,8 +81,14 @@ def _panel(axis: Axes, method: str, levels: Array, softmax: Array) -> None:
         axis.plot(
             x, some[:, :, number].ravel(), linestyle="none", marker=marker, markersize=2, color=colour, alpha=0.35
         )
-        axis.plot(levels, softmax[:, :, number].mean(axis=1), color=colour, linewidth=1.6, label=words,
-                  linestyle="-" if number == 0 else "--")  # fmt: skip
+        axis.plot(
+            levels,
+            softmax[:, :, number].mean(axis=1),
+            color=colour,
+            linewidth=1.6,
+            label=words,
+            linestyle="-" if number == 0 else "--",
+        )
     axis.set_title(short(method))
     axis.set_xlabel("noise on the image (standard deviation)")
     axis.set_ylabel("softmax output")
@@ -98,10 +102,13 @@ def _flips(results: Results, dataset: str, cells: pd.DataFrame, found: dict[str,
     for method in found:
         runs = int((cells["method"] == method).sum())
         values = flips.loc[flips["method"] == method, "value"]
-        rows.append({
-            "method": method, "mean level of the flip": float(values.mean()) if len(values) else math.nan,
-            "standard deviation": float(values.std()) if len(values) > 1 else math.nan,
-            "flipped in": f"{len(values)} of {plural(runs, 'run')}",
-        })  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "mean level of the flip": float(values.mean()) if len(values) else math.nan,
+                "standard deviation": float(values.std()) if len(values) > 1 else math.nan,
+                "flipped in": f"{len(values)} of {plural(runs, 'run')}",
+            }
+        )
     caption = f"{dataset}: noise at which the mean prediction flips (higher is better; runs that never flip have none)"
     return Table(caption, pd.DataFrame(rows), name=f"flip-level-{dataset}")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text
 from bench.metrics import Metric
-from bench.reports._shown import arrow, methods_of, metrics_of
+from bench.reports._words import arrow, methods_of, metrics_of
 from bench.stats import Settings, corrected, pairings
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table
-from bench.theme import house_style, legend, look, panels, short
+from bench.api.figure_style import house_style, legend, look, panels, short
 
 TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
 POINTS = 60  # of a curve
@@ -52,10 +52,12 @@ def _mean(histories: list[Array]) -> Array | None:
     if not histories:
         return None
     longest = max(h.shape[-1] for h in histories)
-    rows = np.concatenate([
-        np.pad(np.atleast_2d(h).astype(float), ((0, 0), (0, longest - h.shape[-1])), constant_values=np.nan)
-        for h in histories
-    ])  # fmt: skip
+    rows = np.concatenate(
+        [
+            np.pad(np.atleast_2d(h).astype(float), ((0, 0), (0, longest - h.shape[-1])), constant_values=np.nan)
+            for h in histories
+        ]
+    )
     known = np.isfinite(rows)
     reached = known.sum(axis=0)
     kept = reached * 2 >= len(rows)
@@ -110,11 +112,17 @@ def _epochs(results: Results) -> Table | None:
             continue
         chosen = [json.dumps(c) for record in records if (c := (record.get("search") or {}).get("chosen"))]
         most = max(set(chosen), key=lambda text: (chosen.count(text), text)) if chosen else ""
-        rows.append({
-            "dataset": dataset, "method": method, "networks": len(epochs), "epochs, median": float(np.median(epochs)),
-            "fewest": min(epochs), "most": max(epochs),
-            **({"chosen most often": _options(most, chosen)} if chosen else {}),
-        })  # fmt: skip
+        rows.append(
+            {
+                "dataset": dataset,
+                "method": method,
+                "networks": len(epochs),
+                "epochs, median": float(np.median(epochs)),
+                "fewest": min(epochs),
+                "most": max(epochs),
+                **({"chosen most often": _options(most, chosen)} if chosen else {}),
+            }
+        )
     if not rows:
         return None
     caption = "How long networks trained, and what a search chose most often"

@@ -9,10 +9,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Array, Figure, Report, Results, Section, Text
+from bench.api.figure_style import INK, house_style, short
 from bench.metrics import Metric
-from bench.reports._shown import arrow, lead_metrics, plural
+from bench.reports._words import arrow, lead_metrics, plural
 from bench.stats import Pairings, Settings, corrected, pairings
-from bench.theme import INK, house_style, short
 
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
 # dark would replace the ends of the scale and leave what lies between.
@@ -58,12 +58,22 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
         hidden = np.eye(size, dtype=bool) | np.isnan(effect)
         words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
         seaborn.heatmap(
-            np.where(hidden, 0.5, effect), mask=hidden, annot=words if size <= MOST_TOLD else None, fmt="",
-            cmap=colours, vmin=0, vmax=1, ax=axis,
-            cbar=size > 2, cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
-            annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}, linewidths=1.2, linecolor="#ffffff",
-            xticklabels=False, yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
-        )  # fmt: skip
+            np.where(hidden, 0.5, effect),
+            mask=hidden,
+            annot=words if size <= MOST_TOLD else None,
+            fmt="",
+            cmap=colours,
+            vmin=0,
+            vmax=1,
+            ax=axis,
+            cbar=size > 2,
+            cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
+            annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"},
+            linewidths=1.2,
+            linecolor="#ffffff",
+            xticklabels=False,
+            yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
+        )
         axis.set_xticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=40, ha="right", color=INK)
         axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, va="center", color=INK)
         axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
@@ -72,8 +82,10 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
             text.set_in_layout(False)  # they are inside of the matrix: hundreds that the layout need not measure
     rows = [
         (methods[i], methods[j], *(int(n) for n in counts[:, i, j]), effect[i, j], 2 * effect[i, j] - 1)
-        for i in range(size) for j in range(size) if i != j and not np.isnan(effect[i, j])
-    ]  # fmt: skip
+        for i in range(size)
+        for j in range(size)
+        if i != j and not np.isnan(effect[i, j])
+    ]
     columns = ["method", "against", "better", "open", "worse", "A12", "Cliff's delta"]
     won = counts[0].sum(axis=1)
     most = methods[int(np.argmax(won))]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import cli
-from bench.store import Store
-from bench.suite import Suite, load_suite
-from bench.torchvision_compat import import_torchvision
+from bench.cli import main as cli
+from bench.machine.torchvision_compat import import_torchvision
+from bench.plan.suite import Suite, load_suite
+from bench.store.store import Store
 
 # torchmetrics imports torchvision where it is installed, which fails beside a CPU build of torch without this.
 if importlib.util.find_spec("torchvision"):
@@ -111,9 +111,14 @@ def uqbench(tmp_path: Path) -> Process:
 
     def call(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "bench.cli", *arguments], cwd=tmp_path, env=dict(os.environ), capture_output=True,
-            text=True, timeout=120, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "bench", *arguments],
+            cwd=tmp_path,
+            env=dict(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
     return call
 

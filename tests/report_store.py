@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.cell import Cell, Outcome
-from bench.protocol import Protocol
-from bench.results import StoredResults
-from bench.store import Store, SuiteRecord
-from bench.timings import FACTS, OF_A_SERIES
+from bench.probes.latency.timings import FACTS, OF_A_SERIES
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Protocol
+from bench.store.results import StoredResults
+from bench.store.store import Store, SuiteRecord
 
 PAPER = ("deterministic", "mc-dropout", "mcni-fixed", "mcni-learned")
 
@@ -22,16 +22,23 @@ def spec(dataset: str, method: str, seed: int, options: dict[str, Any] | None = 
     for key, value in protocol.items():
         whole[key] = {**whole[key], **value} if isinstance(value, dict) else value
     about = {
-        "dataset": [dataset, "built in", "1", options or {}], "method": [method, "built in", "1", {}],
-        "protocol": whole, "data": f"{dataset}-{seed}", "seed": seed,
-    }  # fmt: skip
+        "dataset": [dataset, "built in", "1", options or {}],
+        "method": [method, "built in", "1", {}],
+        "protocol": whole,
+        "data": f"{dataset}-{seed}",
+        "seed": seed,
+    }
     return json.dumps(about, sort_keys=True)
 
 
 def saved(
-    store: Store, suite: str, outcomes: dict[tuple[str, str, int], Outcome], shown: Sequence[str] = (),
-    baseline: str | None = None, specs: dict[tuple[str, str, int], str] | None = None,
-) -> StoredResults:  # fmt: skip
+    store: Store,
+    suite: str,
+    outcomes: dict[tuple[str, str, int], Outcome],
+    shown: Sequence[str] = (),
+    baseline: str | None = None,
+    specs: dict[tuple[str, str, int], str] | None = None,
+) -> StoredResults:
     """Store outcomes by (dataset, method, seed) and return them as reports see them."""
     cells = {
         place: Cell(
@@ -102,9 +109,11 @@ def learned(store: Store) -> StoredResults:
     """Two layers of levels around 0.1 and 0.3, and histories of two networks of which one stopped earlier."""
     history = np.array([[4.0, 2.0, 1.0, 0.5], [8.0, 4.0, np.nan, np.nan]])
     arrays = {
-        "inspect/layers.0.weight": np.full((4, 5), 0.1), "inspect/layers.1.weight": np.full((5, 1), 0.3),
-        "history/train_loss": history, "history/validation_loss": history + 1,
-    }  # fmt: skip
+        "inspect/layers.0.weight": np.full((4, 5), 0.1),
+        "inspect/layers.1.weight": np.full((5, 1), 0.3),
+        "history/train_loss": history,
+        "history/validation_loss": history + 1,
+    }
     outcomes = {
         ("toy", "mcni-learned", seed): Outcome("ok", metrics={"rmse": 1.0}, arrays=arrays, training={"epochs": [4, 2]})
         for seed in range(2)

@@ -54,7 +54,11 @@ def test_the_plugin_folders_are_reached_through_relative_links() -> None:
 
 def test_every_package_is_declared(project: dict[str, Any]) -> None:
     declared = set(project["tool"]["setuptools"]["packages"])
-    found = {"bench"} | {f"bench.{p.parent.name}" for p in (ROOT / "bench").glob("*/__init__.py")}
+    found = {
+        ".".join(Path(where).relative_to(ROOT).parts)
+        for where, _, files in os.walk(ROOT / "bench", followlinks=True)
+        if "__init__.py" in files
+    }
     assert declared == found
 
 
@@ -64,18 +68,18 @@ def test_the_versions_agree(project: dict[str, Any]) -> None:
 
 def test_the_wheel_holds_all_sources_and_data(wheel: list[str]) -> None:
     for pattern in (
-        "*.py",
-        "metrics/*.py",
+        "**/*.py",
         "methods/*.py",
         "datasets/*.py",
-        "reports/*.py",
-        "suites/*.toml",
-        "leaderboard/*.py",
-        "leaderboard/schema.json",
-        "leaderboard/templates/*",
-        "page.html",
+        "reports/*",
+        "**/*.toml",
+        "**/*.txt",
+        "**/templates/*",
+        "**/schema.json",
+        "**/page.*",
     ):
-        expected = {f"bench/{path.relative_to(ROOT / 'bench').as_posix()}" for path in (ROOT / "bench").glob(pattern)}
+        found = [path for path in (ROOT / "bench").glob(pattern) if path.is_file()]
+        expected = {f"bench/{path.relative_to(ROOT / 'bench').as_posix()}" for path in found}
         assert expected
         assert expected <= set(wheel)
 
@@ -87,5 +91,5 @@ def test_the_wheel_takes_no_other_top_level_name(wheel: list[str]) -> None:
 
 
 def test_the_wheel_has_the_command(wheel: list[str], project: dict[str, Any]) -> None:
-    assert project["project"]["scripts"] == {"uqbench": "bench.cli:main"}
+    assert project["project"]["scripts"] == {"uqbench": "bench.cli.main:main"}
     assert any(name.endswith(".dist-info/entry_points.txt") for name in wheel)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from bench.errors import UserError
-from bench.gate.measured import Measured, Place
-from bench.schema import content_hash
-from bench.stats.paired import Array
+from bench.gate.values import Measured, Place
+from bench.stats.tests import Array
+from bench.store.schema import content_hash
 
 FORMAT = 1
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from bench.errors import UserError
-from bench.gate.gate import Gate
+from bench.gate.decide import Gate
 from bench.gate.text import summary, told
-from bench.plain_json import without_nan
+from bench.json_values import without_nan
 
 
 def as_json(made: Gate, *, strict: bool = False) -> str:
@@ -41,9 +41,13 @@ def junit(made: Gate, *, strict: bool = False) -> str:
     bad = {id(row) for row in made.failing(strict=strict)}
     skipped = [row for row in made.rows if row.verdict in ("new", "not compared")]
     suite = Xml.Element(
-        "testsuite", name=f"uqbench gate {made.suite}", tests=str(len(made.rows)), failures=str(len(bad)),
-        skipped=str(len(skipped)), errors="0",
-    )  # fmt: skip
+        "testsuite",
+        name=f"uqbench gate {made.suite}",
+        tests=str(len(made.rows)),
+        failures=str(len(bad)),
+        skipped=str(len(skipped)),
+        errors="0",
+    )
     for row in made.rows:
         case = Xml.SubElement(suite, "testcase", classname=f"{made.suite}.{row.dataset}.{row.method}", name=row.metric)
         sentence = told(row)

@@ -11,7 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.gate.baseline import Baseline
-    from bench.gate.gate import Gate
+    from bench.gate.decide import Gate
 
 GROUP = "uqbench", "the gate of uqbench"
 
@@ -47,9 +47,9 @@ class Run:
     """One gate for all tests of a session; it runs when the first of them does."""
 
     def __init__(self, config: pytest.Config, path: str) -> None:
-        from bench.gate.asked import check_suite_against
         from bench.gate.baseline import read_baseline
-        from bench.suite import load_suite
+        from bench.gate.same_suite import check_suite_against
+        from bench.plan.suite import load_suite
 
         self.config = config
         self.strict: bool = config.getoption("uqbench_strict")
@@ -62,8 +62,8 @@ class Run:
     def made(self) -> "Gate":
         """The gate, run once."""
         if self._made is None:
-            from bench.gate.running import Measuring, gate_suite, store_for
-            from bench.registry import Registry
+            from bench.gate.measure import Measuring, gate_suite, store_for
+            from bench.plugins.registry import Registry
 
             registry = Registry([Path(file) for file in self.config.getoption("uqbench_plugin")])
             with store_for(self._store()) as store:
@@ -102,7 +102,7 @@ class GateCollector(pytest.Collector):
 
     def collect(self) -> "Iterator[GateItem]":
         """Yield one test a method, dataset and metric family of the baseline."""
-        from bench.gate.measured import declared
+        from bench.gate.values import declared
 
         for (dataset, method), rows in sorted(self.run.baseline.measured.values.items()):
             families = sorted({metric.family for name in rows if (metric := declared(name))})

@@ -3,12 +3,19 @@
 import math
 from collections.abc import Iterator
 
-from bench.gate.gate import Gate
+from bench.gate.decide import Gate
 from bench.gate.verdicts import Compared, Verdict
 
 ORDER: tuple[Verdict, ...] = (
-    "missing", "regressed", "inconclusive", "improved", "equivalent", "not compared", "new", "identical"
-)  # fmt: skip
+    "missing",
+    "regressed",
+    "inconclusive",
+    "improved",
+    "equivalent",
+    "not compared",
+    "new",
+    "identical",
+)
 QUIET: tuple[Verdict, ...] = ("identical", "equivalent")  # counted, not listed
 MOST_LINES = 40  # of inconclusive rows
 

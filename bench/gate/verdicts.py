@@ -22,17 +22,15 @@ from typing import Literal
 import numpy as np
 import scipy.special
 
-from bench.gate.margins import Margin, margin_of
-from bench.gate.measured import Measured, Place, declared
+from bench.gate.values import Measured, Place, declared
 from bench.metrics import Metric
+from bench.metrics.margins import Margin, margin_of
 from bench.stats.corrections import holm
-from bench.stats.paired import Array, equivalence_test, is_constant, standard_error
-from bench.stats.pairs import losses
+from bench.stats.pairing import losses
 from bench.stats.planning import detectable_difference
+from bench.stats.tests import Array, equivalence_test, is_constant, standard_error
 
-Verdict = Literal[
-    "identical", "equivalent", "improved", "regressed", "inconclusive", "missing", "new", "not compared"
-]  # fmt: skip
+Verdict = Literal["identical", "equivalent", "improved", "regressed", "inconclusive", "missing", "new", "not compared"]
 FAILING: tuple[Verdict, ...] = ("regressed", "missing")
 FEWEST_PAIRS = 5  # below, only identity is a verdict
 RUNS = "runs"  # stands for a metric where cells themselves were lost
@@ -140,10 +138,13 @@ def _tested(row: Compared, metric: Metric, before: Array, after: Array, rules: R
         worse = losses(after, metric) - losses(before, metric)
         centre = losses(before, metric) if metric.direction == "target" else before
         row = replace(
-            row, baseline=float(before.mean()), now=float(after.mean()), worse_by=float(worse.mean()),
+            row,
+            baseline=float(before.mean()),
+            now=float(after.mean()),
+            worse_by=float(worse.mean()),
             difference=float(-worse.mean() if metric.direction == "higher" else worse.mean()),
             margin=margin_of(metric, rules.margins).of(float(centre.mean())),
-        )  # fmt: skip
+        )
     if alike:
         return replace(row, verdict="identical")
     if len(before) < FEWEST_PAIRS:
@@ -169,7 +170,7 @@ def one_sided(worse: Array) -> float:
 
 def decide(
     rows: Sequence[Compared], alpha: float, equivalence_alpha: float, settled: Sequence[Compared] = ()
-) -> list[Compared]:  # fmt: skip
+) -> list[Compared]:
     """Return the rows with verdicts: Holm over all of them together with those that were settled at earlier looks.
 
     What was settled stays a member of the family, as rejected where it was (p = 0) and else as not (p = 1). That keeps

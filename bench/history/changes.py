@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.gate.margins import margin_of
 from bench.gate.verdicts import FEWEST_PAIRS, one_sided
 from bench.history.series import Series
 from bench.metrics import Metric, declaration
-from bench.stats.paired import Array
+from bench.metrics.margins import margin_of
+from bench.stats.tests import Array
 
 ALPHA = 0.01  # the chance of any false change point among the series that are shown together
 

@@ -15,9 +15,12 @@ def subjects(codes: Iterable[str]) -> dict[str, str]:
         return {}
     try:
         answer = subprocess.run(
-            ["git", "cat-file", "--batch"], input="".join(f"{commit}^{{commit}}\n" for commit in asked).encode(),
-            capture_output=True, timeout=30, check=True,
-        ).stdout  # fmt: skip
+            ["git", "cat-file", "--batch"],
+            input="".join(f"{commit}^{{commit}}\n" for commit in asked).encode(),
+            capture_output=True,
+            timeout=30,
+            check=True,
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
     known = dict(zip(asked, _first_lines(answer), strict=False))

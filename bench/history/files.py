@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, unknown_name
-from bench.gate.measured import declared
+from bench.gate.values import declared
 from bench.history.changes import Changing, Histories, with_changes
 from bench.history.series import read_series, wanted_labels
-from bench.leaderboard.history_view import history_content, shown_line
-from bench.leaderboard.templating import templates
-from bench.leaderboard.view import metric_name
+from bench.history.view import history_content, shown_line
 from bench.metrics import catalogue
-from bench.store import Store
+from bench.store.store import Store
+from bench.web.names import metric_name
+from bench.web.templating import templates
 
 LEVEL = 0.95  # of the intervals
 
@@ -37,7 +37,7 @@ def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
     """Write `history-METRIC.html` (self-contained), `.json` and `.csv` into a folder; return the files."""
     name = "history-" + "".join(c if c.isalnum() or c in "_-" else "-" for c in metric)
     paths = [out / f"{name}{ending}" for ending in (".html", ".json", ".csv")]
-    page = templates().get_template("history_metric.html")
+    page = templates("bench.history").get_template("history_metric.html")
     content = history_content(found, [shown_line(one, LEVEL, singles=True) for one in found.lines])
     html = page.render(content, title=f"History of {metric_name(metric)}", data=paths[1].name, table=paths[2].name)
     try:
@@ -54,21 +54,25 @@ def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
 
 def _content(metric: str, found: Histories) -> dict[str, Any]:
     return {
-        "metric": metric, "alpha": found.alpha, "places": found.cuts, "series": [_series(one) for one in found.lines],
-    }  # fmt: skip
+        "metric": metric,
+        "alpha": found.alpha,
+        "places": found.cuts,
+        "series": [_series(one) for one in found.lines],
+    }
 
 
 def _series(one: Changing) -> dict[str, Any]:
     series = one.series
     return {
-        **asdict(series.label), "seeds": list(series.seeds),
+        **asdict(series.label),
+        "seeds": list(series.seeds),
         "versions": [asdict(version) for version in series.versions],
         "values": [[value if math.isfinite(value) else None for value in row] for row in series.values.tolist()],
         "changes": [
             {"code": series.versions[change.at].name, "subject": series.versions[change.at].subject, **asdict(change)}
             for change in one.changes
         ],
-    }  # fmt: skip
+    }
 
 
 def _table(lines: Sequence[Changing]) -> Iterator[Sequence[Any]]:
@@ -79,6 +83,12 @@ def _table(lines: Sequence[Changing]) -> Iterator[Sequence[Any]]:
             for seed, value in zip(series.seeds, row, strict=True):
                 if math.isfinite(value):
                     yield (
-                        series.label.dataset, series.label.method, version.name, seed, value, int(number in changed),
-                        version.plugins, series.label.options,
-                    )  # fmt: skip
+                        series.label.dataset,
+                        series.label.method,
+                        version.name,
+                        seed,
+                        value,
+                        int(number in changed),
+                        version.plugins,
+                        series.label.options,
+                    )

@@ -18,7 +18,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any, TypeVar
 
-from bench.protocol import PROBES, Protocol
+from bench.spec.protocol import PROBES, Protocol
 
 Label = TypeVar("Label", bound=Hashable)
 VersionName = TypeVar("VersionName", bound=Hashable)
@@ -61,13 +61,14 @@ def _form(text: str) -> Form:
     (dataset, rows), (method, options), protocol, space = json.loads(text)
     probe = protocol.get("probe")
     parts = {
-        "dataset": str(dataset), "method": str(method),
+        "dataset": str(dataset),
+        "method": str(method),
         **{f"dataset {name}": value for name, value in rows.items()},
         **{f"method {name}": value for name, value in options.items()},
         **_completed(protocol, _defaults(str(probe.get("kind")) if isinstance(probe, Mapping) else "")),
         # One value: a search over other options is another search.
         "space": space,
-    }  # fmt: skip
+    }
     return Form(json.dumps(parts, sort_keys=True), parts)
 
 
@@ -137,9 +138,7 @@ def _without_contradictions(forms: list[Form]) -> list[Form]:
     return [form for form in forms if form not in doubtful]
 
 
-def _by_version(
-    ranks: Iterable[list[Form]], stored: Mapping[Form, Iterable[VersionName]]
-) -> dict[VersionName, Form]:  # fmt: skip
+def _by_version(ranks: Iterable[list[Form]], stored: Mapping[Form, Iterable[VersionName]]) -> dict[VersionName, Form]:
     """Return one form a version, of the first rank that has any; none where that rank has two."""
     found: dict[VersionName, Form | None] = {}
     for forms in ranks:

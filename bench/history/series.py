@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import select
 
-from bench.database import chunks
 from bench.errors import UserError, unknown_name
-from bench.gate.surroundings import MACHINE
+from bench.gate.environment_diff import MACHINE
 from bench.history.commits import subjects
 from bench.history.identity import Form, Wanted, form_of, lineages
 from bench.metrics import declaration
-from bench.provenance import provenance
-from bench.schema import cells, environments, metrics
-from bench.stats.paired import Array
-from bench.store import Store
+from bench.stats.tests import Array
+from bench.store.database import chunks
+from bench.store.provenance import provenance
+from bench.store.schema import cells, environments, metrics
+from bench.store.store import Store
 
 VersionName = tuple[str, str]  # the code, and the versions of plug-ins and harness
 
@@ -120,9 +120,13 @@ def _suite_of(store: Store, suite: str | None) -> str:
 
 
 def read_series(
-    stores: Sequence[Store], wanted: Mapping[Label, Wanted], shown: Mapping[str, Sequence[str]], *,
-    full_provenance: bool = False, fewest: int = 1,
-) -> list[Series]:  # fmt: skip
+    stores: Sequence[Store],
+    wanted: Mapping[Label, Wanted],
+    shown: Mapping[str, Sequence[str]],
+    *,
+    full_provenance: bool = False,
+    fewest: int = 1,
+) -> list[Series]:
     """Return the series of the labels, for the metrics that `shown` names of every suite.
 
     With `full_provenance` results that do not say all of how they were made are left out. Series of fewer versions than
@@ -179,7 +183,7 @@ def _plugins(spec: Mapping[str, Any]) -> str:
 
 def _values(
     stores: Sequence[Store], made: Iterable[_Stored], names: Iterable[str]
-) -> dict[tuple[tuple[int, str], str], float]:  # fmt: skip
+) -> dict[tuple[tuple[int, str], str], float]:
     found: dict[tuple[tuple[int, str], str], float] = {}
     keys: dict[int, dict[str, None]] = {}
     for cell in made:
@@ -194,9 +198,12 @@ def _values(
 
 
 def _series(
-    label: Label, metric: str, made: Mapping[VersionName, Sequence[_Stored]],
-    values: Mapping[tuple[tuple[int, str], str], float], told: Mapping[str, str],
-) -> Series:  # fmt: skip
+    label: Label,
+    metric: str,
+    made: Mapping[VersionName, Sequence[_Stored]],
+    values: Mapping[tuple[tuple[int, str], str], float],
+    told: Mapping[str, str],
+) -> Series:
     having = {
         version: kept
         for version, own in made.items()

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.leaderboard.listing import Row, protocol_notes
+from bench.leaderboard.rows import Row, protocol_notes
 from bench.stats import Declared, Settings, adjusted, bca_interval, hull, losses, permutation_test, t_interval, t_test
-from bench.stats.comparison import FEWEST_PAIRS
+from bench.stats.compare import FEWEST_PAIRS
 
 NAN = float("nan")
 Array = NDArray[np.float64]
@@ -75,13 +75,19 @@ def dataset_board(
     letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
     entries = tuple(
         Entry(
-            methods[i], 1 + int(better[:, i].sum()) if finite[i].any() else None, letters[i], float(means[i]),
-            float(ends[i, 0]), float(ends[i, 1]), int(finite[i].sum()), rows[i].planned,
+            methods[i],
+            1 + int(better[:, i].sum()) if finite[i].any() else None,
+            letters[i],
+            float(means[i]),
+            float(ends[i, 0]),
+            float(ends[i, 1]),
+            int(finite[i].sum()),
+            rows[i].planned,
             _lost(rows[i], int(np.isinf(numbers[i]).sum())),
             None if np.isnan(behind[i, 0]) else (float(behind[i, 0]), float(behind[i, 1]), float(behind[i, 2])),
         )
         for i in order
-    )  # fmt: skip
+    )
     kind = "corrected resampled t-test" if overlap else "paired t-test"
     words = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
     notes = protocol_notes(rows)
@@ -166,9 +172,7 @@ def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
         student = t_interval(x, settings.level, share)
         if count >= FEWEST_PAIRS:
             generator = np.random.default_rng(settings.seed)
-            bootstrap = bca_interval(
-                x, generator, level=settings.level, resamples=settings.resamples, test_share=share
-            )  # fmt: skip
+            bootstrap = bca_interval(x, generator, level=settings.level, resamples=settings.resamples, test_share=share)
             student = hull(bootstrap, student)
         ends[which] = student
     return ends
@@ -176,6 +180,7 @@ def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
 
 def _lost(row: Row, infinite: int) -> str:
     counts: Mapping[str, int] = {
-        **{state: row.states.get(state, 0) for state in ("diverged", "failed", "not run")}, "not finite": infinite
-    }  # fmt: skip
+        **{state: row.states.get(state, 0) for state in ("diverged", "failed", "not run")},
+        "not finite": infinite,
+    }
     return ", ".join(f"{count} {state}" for state, count in counts.items() if count)

@@ -14,12 +14,12 @@ from bench.history.changes import Histories, with_changes
 from bench.history.identity import Wanted, form_of
 from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, dataset_board
-from bench.leaderboard.listing import Row, Unlisted, listing
 from bench.leaderboard.overall import overall_board
+from bench.leaderboard.rows import Row, Unlisted, listing
 from bench.metrics import Metric, catalogue, declaration
-from bench.results import StoredResults
 from bench.stats import Settings
-from bench.store import Store
+from bench.store.results import StoredResults
+from bench.store.store import Store
 
 SETTINGS = Settings(resamples=4_000)  # thousands of intervals of which two digits are shown
 ALL = "all"  # what --metric says for every metric that is stored
@@ -56,8 +56,8 @@ class Leaderboard:
 
 
 def collect(
-    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = SETTINGS,
-) -> Leaderboard:  # fmt: skip
+    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = SETTINGS
+) -> Leaderboard:
     """Read a store: all suites, or those named; by the metrics they show, or by those named ('all' for every one)."""
     known = store.suites()
     for name in suites:
@@ -97,9 +97,16 @@ def collect(
     used = dict.fromkeys(metric for suite in about for metric in suite.metrics)
     history = _history(store, rows, {suite.name: suite.metrics for suite in about})
     return Leaderboard(
-        tuple(about), {name: declaration(name) for name in used}, tuple(rows), tuple(unlisted), tuple(boards),
-        history, tasks, {dataset: tuple(texts) for dataset, texts in remarks.items()}, settings,
-    )  # fmt: skip
+        tuple(about),
+        {name: declaration(name) for name in used},
+        tuple(rows),
+        tuple(unlisted),
+        tuple(boards),
+        history,
+        tasks,
+        {dataset: tuple(texts) for dataset, texts in remarks.items()},
+        settings,
+    )
 
 
 def _history(store: Store, rows: Sequence[Row], shown: Mapping[str, Sequence[str]]) -> Histories:
@@ -154,9 +161,7 @@ def _boards(
                 there = cells if device is None else cells[cells["device"] == device]
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")  # statistics of degenerate tables (all tied) divide by zero
-                    board = overall_board(
-                        on_it, own, there, measure, task=task, device=device, settings=settings
-                    )  # fmt: skip
+                    board = overall_board(on_it, own, there, measure, task=task, device=device, settings=settings)
                 if board is not None:
                     yield board
             for dataset, one in part.groupby("dataset", sort=True):

@@ -10,14 +10,14 @@ from typing import Any
 from bench import __version__
 from bench.history.changes import Changing
 from bench.history.points import points
+from bench.json_values import without_nan
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.listing import Row
-from bench.leaderboard.moments import moment
 from bench.leaderboard.rerun import Rerun
+from bench.leaderboard.rows import Row
 from bench.metrics import condition
-from bench.plain_json import without_nan
-from bench.stats.comparison import FEWEST_PAIRS
+from bench.stats.compare import FEWEST_PAIRS
+from bench.web.dates import moment
 
 FORMAT = 1  # raised when a reader of the file would have to change
 
@@ -37,8 +37,11 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
         "uqbench": __version__,
         "updated": moment(board.updated),
         "settings": {
-            "alpha": settings.alpha, "level": settings.level, "correction": settings.correction,
-            "test_share": settings.test_share, "fewest_pairs": FEWEST_PAIRS,
+            "alpha": settings.alpha,
+            "level": settings.level,
+            "correction": settings.correction,
+            "test_share": settings.test_share,
+            "fewest_pairs": FEWEST_PAIRS,
             "changes": {"alpha": board.history.alpha, "places": board.history.cuts},
         },
         "suites": [asdict(suite) for suite in board.suites],
@@ -48,7 +51,7 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
         "history": [_line(line, settings.level) for line in board.history.lines],
         "environments": dict(sorted(environments.items())),
         "unlisted": [asdict(one) for one in board.unlisted],
-    }  # fmt: skip
+    }
     plain: dict[str, Any] = without_nan(content)
     return plain
 
@@ -61,23 +64,36 @@ def _metric(name: str, metric: Any) -> dict[str, Any]:
 def _line(line: Changing, level: float) -> dict[str, Any]:
     label, versions = line.series.label, line.series.versions
     return {
-        "suite": label.suite, "dataset": label.dataset, "method": label.method, "metric": line.series.metric,
+        "suite": label.suite,
+        "dataset": label.dataset,
+        "method": label.method,
+        "metric": line.series.metric,
         "points": [
             {
-                "code": point.version.name, "subject": point.version.subject, "version": point.version.plugins,
-                "finished": moment(point.version.finished), "repeats": point.repeats, "mean": point.mean,
-                "low": point.low, "high": point.high,
+                "code": point.version.name,
+                "subject": point.version.subject,
+                "version": point.version.plugins,
+                "finished": moment(point.version.finished),
+                "repeats": point.repeats,
+                "mean": point.mean,
+                "low": point.low,
+                "high": point.high,
             }
             for point in points(line.series, level)
         ],
         "changes": [
             {
-                "point": change.at, "code": versions[change.at].name, "subject": versions[change.at].subject,
-                "before": change.before, "after": change.after, "p": change.p, "better": change.better,
+                "point": change.at,
+                "code": versions[change.at].name,
+                "subject": versions[change.at].subject,
+                "before": change.before,
+                "after": change.after,
+                "p": change.p,
+                "better": change.better,
             }
             for change in line.changes
         ],
-    }  # fmt: skip
+    }
 
 
 def _environments(row: Row) -> Iterable[Any]:
@@ -91,14 +107,24 @@ def _name(environment: Any) -> str:
 def _row(row: Row, again: Rerun) -> dict[str, Any]:
     plugin = {kind: dict(zip(("name", "origin", "version", "options"), row.spec[kind], strict=True)) for kind in KINDS}
     return {
-        "suite": row.suite, "dataset": row.dataset, "method": row.method, "plugins": plugin,
-        "protocol": row.spec["protocol"], "space": row.spec["space"], "harness": row.spec["harness"],
-        "planned": row.planned, "states": dict(row.states), "seeds": list(row.seeds), "data": list(row.data),
-        "code": list(row.codes), "devices": list(row.devices),
+        "suite": row.suite,
+        "dataset": row.dataset,
+        "method": row.method,
+        "plugins": plugin,
+        "protocol": row.spec["protocol"],
+        "space": row.spec["space"],
+        "harness": row.spec["harness"],
+        "planned": row.planned,
+        "states": dict(row.states),
+        "seeds": list(row.seeds),
+        "data": list(row.data),
+        "code": list(row.codes),
+        "devices": list(row.devices),
         "environments": sorted({_name(environment) for environment in _environments(row)}),
-        "finished": [moment(row.started), moment(row.finished)], "cpu_seconds": row.cpu_seconds,
+        "finished": [moment(row.started), moment(row.finished)],
+        "cpu_seconds": row.cpu_seconds,
         "rerun": list(again.lines),
-    }  # fmt: skip
+    }
 
 
 KINDS = ("dataset", "method")
@@ -106,10 +132,16 @@ KINDS = ("dataset", "method")
 
 def _board(board: Board) -> dict[str, Any]:
     return {
-        "suite": board.suite, "task": board.task, "dataset": board.dataset, "metric": board.metric,
-        "device": board.device, "datasets": list(board.datasets), "test": board.test, "notes": list(board.notes),
+        "suite": board.suite,
+        "task": board.task,
+        "dataset": board.dataset,
+        "metric": board.metric,
+        "device": board.device,
+        "datasets": list(board.datasets),
+        "test": board.test,
+        "notes": list(board.notes),
         "entries": [_entry(entry, board.dataset is None) for entry in board.entries],
-    }  # fmt: skip
+    }
 
 
 def _entry(entry: Entry, overall: bool) -> dict[str, Any]:
@@ -119,6 +151,12 @@ def _entry(entry: Entry, overall: bool) -> dict[str, Any]:
         return {**place, "average_rank": entry.value, "score": score}
     behind = dict(zip(("value", "low", "high"), entry.behind, strict=True)) if entry.behind else None
     return {
-        **place, "mean": entry.value, "low": entry.low, "high": entry.high, "behind": behind,
-        "repeats": entry.repeats, "planned": entry.planned, "lost": entry.lost,
-    }  # fmt: skip
+        **place,
+        "mean": entry.value,
+        "low": entry.low,
+        "high": entry.high,
+        "behind": behind,
+        "repeats": entry.repeats,
+        "planned": entry.planned,
+        "lost": entry.lost,
+    }

@@ -6,14 +6,20 @@ import pandas as pd
 
 from bench.errors import UserError
 from bench.leaderboard.boards import Board, Entry
-from bench.leaderboard.listing import Row
+from bench.leaderboard.rows import Row
 from bench.stats import Declared, Ranking, Settings, rank
 
 
 def overall_board(
-    rows: Sequence[Row], frame: pd.DataFrame, cells: pd.DataFrame, measure: Declared, *, task: str, device: str | None,
+    rows: Sequence[Row],
+    frame: pd.DataFrame,
+    cells: pd.DataFrame,
+    measure: Declared,
+    *,
+    task: str,
+    device: str | None,
     settings: Settings,
-) -> Board | None:  # fmt: skip
+) -> Board | None:
     """Rank the methods of `rows` over their datasets; None where there are not two methods on two datasets."""
     values = frame[frame["metric"] == measure.name]
     pairs = set(zip(values["dataset"], values["method"], strict=True))
@@ -35,9 +41,8 @@ def overall_board(
     )
     said = [message for message in ranking.messages if "signed-rank" not in message and "signed ranks" not in message]
     return Board(
-        rows[0].suite, task, None, measure.name, device, _entries(ranking), words, (*notes, *said),
-        ranking.datasets,
-    )  # fmt: skip
+        rows[0].suite, task, None, measure.name, device, _entries(ranking), words, (*notes, *said), ranking.datasets
+    )
 
 
 def _entries(ranking: Ranking) -> tuple[Entry, ...]:
@@ -45,13 +50,20 @@ def _entries(ranking: Ranking) -> tuple[Entry, ...]:
     for one in ranking.methods:
         ahead = [
             other for other in ranking.methods if one.average_rank - other.average_rank >= ranking.critical_difference
-        ]  # fmt: skip
+        ]
         entries.append(
             Entry(
-                one.method, 1 + len(ahead), one.groups, one.average_rank, one.score.low, one.score.high,
-                len(ranking.datasets), len(ranking.datasets), score=one.score.value,
+                one.method,
+                1 + len(ahead),
+                one.groups,
+                one.average_rank,
+                one.score.low,
+                one.score.high,
+                len(ranking.datasets),
+                len(ranking.datasets),
+                score=one.score.value,
             )
-        )  # fmt: skip
+        )
     return tuple(entries)
 
 

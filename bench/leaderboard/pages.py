@@ -3,19 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.history.view import ShownLine
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.history_view import ShownLine
-from bench.leaderboard.listing import Row
 from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
-from bench.leaderboard.view import ShownBoard
-from bench.registry import Registry
+from bench.leaderboard.rows import Row
+from bench.leaderboard.view_boards import ShownBoard
+from bench.plugins.registry import Registry
 
 
 def method_page(
-    method: str, found: Leaderboard, boards: Sequence[ShownBoard], lines: Sequence[ShownLine],
-    reruns: Mapping[tuple[str, str], Rerun], registry: Registry,
-) -> dict[str, Any]:  # fmt: skip
+    method: str,
+    found: Leaderboard,
+    boards: Sequence[ShownBoard],
+    lines: Sequence[ShownLine],
+    reruns: Mapping[tuple[str, str], Rerun],
+    registry: Registry,
+) -> dict[str, Any]:
     """Return the page of a method: its words, its options in every suite, its results, its history, how to rerun it."""
     rows = [row for row in found.rows if row.method == method]
     about = _each((row.spec["method"] for row in rows), registry, about_method)
@@ -24,17 +28,25 @@ def method_page(
     for suite in sorted({row.suite for row in rows}):
         own = [row for row in rows if row.suite == suite]
         suites[suite] = {
-            "rerun": reruns[suite, method], "text": suite_text(own, max(row.planned for row in own)),
-            "options": own[0].spec["method"][3], "space": own[0].spec["space"], "rows": own,
-        }  # fmt: skip
+            "rerun": reruns[suite, method],
+            "text": suite_text(own, max(row.planned for row in own)),
+            "options": own[0].spec["method"][3],
+            "space": own[0].spec["space"],
+            "rows": own,
+        }
     return {
-        "title": method, "about": about, "suites": suites, "results": results, "rows": rows,
+        "title": method,
+        "about": about,
+        "suites": suites,
+        "results": results,
+        "rows": rows,
         "overall": [one for one in _lines(method, boards) if one["board"].overall],
         "metrics": list(dict.fromkeys(result["board"].name for result in results)),
         "history": [one for one in lines if one.method == method],
         "correction": found.history.correction,
-        "environments": _environments(rows), "updated": found.updated,
-    }  # fmt: skip
+        "environments": _environments(rows),
+        "updated": found.updated,
+    }
 
 
 def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
@@ -47,9 +59,7 @@ def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
     ]
 
 
-def dataset_page(
-    dataset: str, found: Leaderboard, boards: Sequence[ShownBoard], registry: Registry
-) -> dict[str, Any]:  # fmt: skip
+def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[ShownBoard], registry: Registry) -> dict[str, Any]:
     """Return the page of a dataset: its card, its flaws, the ranking on it by every metric."""
     rows = [row for row in found.rows if row.dataset == dataset]
     about = _each((row.spec["dataset"] for row in rows), registry, about_dataset)
@@ -57,11 +67,18 @@ def dataset_page(
     notes |= dict.fromkeys(found.remarks.get(dataset, ()))
     own = [board for board in boards if board.board.dataset == dataset]
     return {
-        "title": dataset, "about": about, "task": found.tasks.get(dataset, ""), "notes": list(notes), "boards": own,
-        "rows": rows, "hashes": sorted({print_ for row in rows for print_ in row.data}), "updated": found.updated,
-        "given": rows[0].spec["dataset"][3], "suites": sorted({row.suite for row in rows}),
+        "title": dataset,
+        "about": about,
+        "task": found.tasks.get(dataset, ""),
+        "notes": list(notes),
+        "boards": own,
+        "rows": rows,
+        "hashes": sorted({print_ for row in rows for print_ in row.data}),
+        "updated": found.updated,
+        "given": rows[0].spec["dataset"][3],
+        "suites": sorted({row.suite for row in rows}),
         "devices": len({board.board.device for board in own}),
-    }  # fmt: skip
+    }
 
 
 def _each(specs: Any, registry: Registry, tell: Any) -> list[About]:
@@ -86,9 +103,13 @@ def _environments(rows: Sequence[Row]) -> list[dict[str, Any]]:
             told = counts.setdefault(
                 name,
                 {
-                    "code": source.code, "device": source.device, "machine": machine, "python": facts["python"],
-                    "packages": packages, "results": 0,
+                    "code": source.code,
+                    "device": source.device,
+                    "machine": machine,
+                    "python": facts["python"],
+                    "packages": packages,
+                    "results": 0,
                 },
-            )  # fmt: skip
+            )
             told["results"] += 1
     return list(counts.values())

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.about import Option, Paragraph, options_of, paragraphs
-from bench.cards import size
 from bench.errors import UserError
-from bench.registry import Kind, PluginError, Registry
+from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
+from bench.plugins.registry import Kind, PluginError, Registry
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,7 @@ def about_method(spec: Sequence[object], registry: Registry) -> About:
         facts = [("networks trained for a result", str(method.networks))]
         if not method.early_stopping:
             facts.append(("early stopping", "no: it trains all epochs"))
-        facts += [
-            (f"fails the check {check}", reason) for check, reason in method.expected_failures.items()
-        ]  # fmt: skip
+        facts += [(f"fails the check {check}", reason) for check, reason in method.expected_failures.items()]
         return About(name, origin, version, summary, text, tuple(options_of(method)), tuple(facts), absent=changed)
     except Exception as error:  # whatever a plug-in does when it is made must not cost the page
         return _absent(name, origin, version, error)

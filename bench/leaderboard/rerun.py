@@ -9,10 +9,10 @@ from typing import Any
 
 from bench.api import options
 from bench.errors import UserError
-from bench.leaderboard.listing import Row
-from bench.leaderboard.names import file_name
-from bench.registry import PluginError, Registry
-from bench.suite import load_suite, suite_names
+from bench.leaderboard.rows import Row
+from bench.plan.suite import load_suite, suite_names
+from bench.plugins.registry import PluginError, Registry
+from bench.web.names import file_name
 
 NEW_STORE = "again.db"  # in the store that has them nothing would run
 
@@ -97,8 +97,9 @@ def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
             planned = {
                 "dataset": [*registry.identity("dataset", entry.use or row.dataset), dataset.version, options(dataset)],
                 "method": [*registry.identity("method", of_method.use or method), made.version, options(made)],
-                "protocol": asdict(protocol), "space": {} if protocol.search == "none" else space,
-            }  # fmt: skip
+                "protocol": asdict(protocol),
+                "space": {} if protocol.search == "none" else space,
+            }
             if json.loads(json.dumps(planned)) != {part: row.spec[part] for part in planned}:
                 return []
     except (UserError, PluginError, TypeError):

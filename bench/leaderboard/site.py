@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
+from bench.history.view import history_content, shown_line
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
-from bench.leaderboard.history_view import history_content, shown_line
-from bench.leaderboard.listing import Row, Unlisted
-from bench.leaderboard.names import file_name
 from bench.leaderboard.pages import dataset_page, method_page
 from bench.leaderboard.rerun import Rerun, rerun
-from bench.leaderboard.templating import templates
-from bench.leaderboard.view import ShownBoard, shown_boards
-from bench.registry import Registry
+from bench.leaderboard.rows import Row, Unlisted
+from bench.leaderboard.view_boards import ShownBoard, shown_boards
+from bench.plugins.registry import Registry
+from bench.web.names import file_name
+from bench.web.templating import templates
 
 
 def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     """Write `index.html`, `history.html`, a page a method and a dataset, and `leaderboard.json`; return the files."""
     reruns = _reruns(found.rows, registry)
     boards = shown_boards(found)
-    pages = templates()
+    pages = templates("bench.leaderboard")
     lines = [shown_line(one, found.settings.level) for one in found.history.lines]
     history = history_content(found.history, lines)
     content: dict[str, str] = {

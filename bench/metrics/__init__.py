@@ -64,13 +64,7 @@ from bench.metrics.selective import (
     risk_coverage_curve,
     sparsification_error,
 )
-from bench.metrics.uncertainty import (
-    entropy,
-    expected_entropy,
-    mutual_information,
-    predictive_entropy,
-    total_variance,
-)
+from bench.metrics.uncertainty import entropy, expected_entropy, mutual_information, predictive_entropy, total_variance
 
 __all__ = [
     "BrierSplit",

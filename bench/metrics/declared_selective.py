@@ -57,9 +57,7 @@ def _coverage_at_half_std(forecast: Forecast) -> float:
     return selective.coverage_at_risk(forecast.ranked_loss, 0.5 * forecast.scale.std, root=True)
 
 
-def _between_right_and_wrong(
-    measure: Callable[[ArrayLike, ArrayLike], float],
-) -> Callable[[Forecast], float]:
+def _between_right_and_wrong(measure: Callable[[ArrayLike, ArrayLike], float]) -> Callable[[Forecast], float]:
     """Return the measure of how uncertainty tells wrong from right predictions; NaN unless there are both."""
 
     def compute(forecast: Forecast) -> float:

@@ -1,19 +1,19 @@
 """Probes: what is asked of the trained networks of a cell.
 
-A suite chooses one in its table `[probe]`; the options of each are declared in `bench.protocol`. The ordinary one draws
-at the test rows and scores.
+A suite chooses one in its table `[probe]`. The ordinary one draws at the test rows and scores.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 from bench.api import Split
-from bench.limits import Limits
-from bench.probes import latency, shift, softmax_noise, test
-from bench.probes.subject import Finding, Subject, Untrained
-from bench.protocol import Protocol
+from bench.probes import score, shift, softmax_noise
+from bench.probes.base import Finding, Subject, Untrained
+from bench.probes.latency import probe as latency
+from bench.spec.protocol import Protocol
+from bench.training.limits import Limits
 
 PROBES: dict[str, Callable[[Subject], Finding]] = {
-    "test": test.find,
+    "test": score.find,
     "shift": shift.find,
     "softmax-noise": softmax_noise.find,
 }

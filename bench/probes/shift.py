@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from bench.api import Array, Split
-from bench.corruptions import corrupted_test_images, foreign_test_images
+from bench.api.corruptions import corrupted_test_images, foreign_test_images
 from bench.errors import UserError
 from bench.metrics import Forecast, auroc, entropy, mutual_information, score
-from bench.probes.subject import Finding, Subject
-from bench.probes.test import finding_of, forecast_of
-from bench.protocol import Protocol, ShiftProbe
+from bench.probes.base import Finding, Subject
+from bench.probes.score import finding_of, forecast_of
+from bench.spec.protocol import Protocol, ShiftProbe
 
 ALL = "all"
 

@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from bench.api import Array, Split
-from bench.corruptions import noisy_test_images
+from bench.api.corruptions import noisy_test_images
 from bench.errors import UserError
 from bench.metrics import Forecast, flip_level
-from bench.probes.subject import Finding, Subject
-from bench.protocol import NoiseProbe, Protocol
+from bench.probes.base import Finding, Subject
+from bench.spec.protocol import NoiseProbe, Protocol
 
 
 def check(protocol: Protocol, split: Split) -> None:

@@ -5,7 +5,6 @@ functions below them work on plain arrays. docs/statistics.md tells which test d
 """
 
 from bench.stats.accounts import Accounts
-from bench.stats.across import AcrossComparison
 from bench.stats.aggregate import (
     Estimate,
     Profile,
@@ -15,25 +14,17 @@ from bench.stats.aggregate import (
     interquartile_mean_interval,
     performance_profile,
 )
+from bench.stats.all_pairs import Pairings, corrected, pairings
 from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, hull, percentile_interval
-from bench.stats.comparison import Comparison, DatasetComparison, Interval, compare, compare_all
+from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_all
+from bench.stats.compare_over_datasets import AcrossComparison
 from bench.stats.corrections import adjusted, benjamini_hochberg, holm
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
-from bench.stats.paired import (
-    equivalence_test,
-    permutation_test,
-    smallest_permutation_p,
-    t_interval,
-    t_test,
-    variance_factor,
-    wilcoxon_test,
-)
-from bench.stats.pairings import Pairings, corrected, pairings
-from bench.stats.pairs import Declared, Lost, Measure, Repeats, losses, repeats
+from bench.stats.pairing import Declared, Lost, Measure, Repeats, losses, repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
-from bench.stats.ranking import RankedMethod, RankedPair, Ranking, rank
-from bench.stats.ranks import (
+from bench.stats.rank import RankedMethod, RankedPair, Ranking, rank
+from bench.stats.rank_tests import (
     average_ranks,
     critical_difference,
     friedman,
@@ -45,6 +36,15 @@ from bench.stats.ranks import (
     wilcoxon_holm,
 )
 from bench.stats.settings import Margin, Settings, Verdict
+from bench.stats.tests import (
+    equivalence_test,
+    permutation_test,
+    smallest_permutation_p,
+    t_interval,
+    t_test,
+    variance_factor,
+    wilcoxon_test,
+)
 
 __all__ = [
     "Accounts",

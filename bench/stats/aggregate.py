@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from bench.stats.bootstrap import percentile_interval, resampling_weights
 from bench.stats.effects import superiority
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,13 @@ def interquartile_mean_interval(
 
 
 def improvement_probability(
-    losses_a: Sequence[ArrayLike], losses_b: Sequence[ArrayLike], generator: np.random.Generator, *,
-    level: float = 0.95, resamples: int = 2_000,
-) -> Estimate:  # fmt: skip
+    losses_a: Sequence[ArrayLike],
+    losses_b: Sequence[ArrayLike],
+    generator: np.random.Generator,
+    *,
+    level: float = 0.95,
+    resamples: int = 2_000,
+) -> Estimate:
     """Return the mean over datasets of P(a run of A has a lower loss than a run of B), with a stratified interval.
 
     Runs of A and B on one dataset are pairs (the same split and seed) and are resampled together.
@@ -61,9 +65,13 @@ def improvement_probability(
 
 
 def improvement_probabilities(
-    losses: Sequence[ArrayLike], pairs: Sequence[tuple[int, int]], generator: np.random.Generator, *,
-    level: float = 0.95, resamples: int = 2_000,
-) -> list[Estimate]:  # fmt: skip
+    losses: Sequence[ArrayLike],
+    pairs: Sequence[tuple[int, int]],
+    generator: np.random.Generator,
+    *,
+    level: float = 0.95,
+    resamples: int = 2_000,
+) -> list[Estimate]:
     """Return `improvement_probability` for many pairs of methods, given losses `[methods, runs]` of every dataset.
 
     All pairs share their resamples, so that one matrix product a dataset serves them all: each interval is valid by
@@ -99,9 +107,13 @@ class Profile:
 
 
 def performance_profile(
-    losses: Sequence[ArrayLike], thresholds: ArrayLike, generator: np.random.Generator, *, level: float = 0.95,
+    losses: Sequence[ArrayLike],
+    thresholds: ArrayLike,
+    generator: np.random.Generator,
+    *,
+    level: float = 0.95,
     resamples: int = 2_000,
-) -> Profile:  # fmt: skip
+) -> Profile:
     """Return the share of runs with a loss below each threshold, mean over datasets (each counts the same)."""
     places = np.asarray(thresholds, dtype=np.float64)
     share, sampled = np.zeros(len(places)), np.zeros((resamples, len(places)))

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from bench.stats.draws import drawn_once
-from bench.stats.paired import Array, is_constant, standard_error
+from bench.stats.shared_resamples import drawn_once
+from bench.stats.tests import Array, is_constant, standard_error
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ import scipy.special
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from bench.stats.draws import drawn_once
-from bench.stats.paired import Array, variance_factor
+from bench.stats.shared_resamples import drawn_once
+from bench.stats.tests import Array, variance_factor
 
 
 def resampling_weights(size: int, resamples: int, generator: np.random.Generator) -> Array:
@@ -28,9 +28,14 @@ def small_sample_tail(tail: float, size: int) -> float:
 
 
 def bca_interval(
-    samples: ArrayLike, generator: np.random.Generator, *, level: float = 0.95, resamples: int = 10_000,
-    small_sample: bool = True, test_share: float = 0.0,
-) -> Array:  # fmt: skip
+    samples: ArrayLike,
+    generator: np.random.Generator,
+    *,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    small_sample: bool = True,
+    test_share: float = 0.0,
+) -> Array:
     """Return bias-corrected and accelerated bootstrap intervals `[..., 2]` of the means along the last axis.
 
     Efron 1987. `small_sample` asks for the wider tails of `small_sample_tail`. Where splits overlap (`test_share` > 0)
@@ -70,9 +75,7 @@ def hull(first: Array, second: Array) -> Array:
     Of the BCa and the t interval each is too short somewhere: BCa where noise is symmetric with heavy tails, because
     it takes one outlier for skewness, t where noise is skewed. Their hull covers in both cases (docs/statistics.md).
     """
-    return np.stack(
-        [np.minimum(first[..., 0], second[..., 0]), np.maximum(first[..., 1], second[..., 1])], axis=-1
-    )  # fmt: skip
+    return np.stack([np.minimum(first[..., 0], second[..., 0]), np.maximum(first[..., 1], second[..., 1])], axis=-1)
 
 
 def percentile_interval(statistics: ArrayLike, level: float = 0.95) -> Array:

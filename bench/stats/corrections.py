@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 
 Correction = Literal["holm", "bh"]
 NAMES: dict[Correction, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg"}

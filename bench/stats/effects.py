@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 
 
 def superiority(a: ArrayLike, b: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ import scipy.optimize
 import scipy.special
 import scipy.stats
 
-from bench.stats.paired import Array, variance_factor
+from bench.stats.tests import Array, variance_factor
 
 MOST_PAIRS = 10_000
 EXCESS_KURTOSIS = 1.0  # between Gaussian differences (0) and those of exponential noise (3)
@@ -25,9 +25,14 @@ _SHARES, _WEIGHTS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0
 
 
 def power(
-    difference: float, deviation: float, pairs: int, *, alpha: float = 0.05, test_share: float = 0.0,
+    difference: float,
+    deviation: float,
+    pairs: int,
+    *,
+    alpha: float = 0.05,
+    test_share: float = 0.0,
     estimated_from: int | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Return the chance that n pairs show a true mean difference, given the standard deviation of differences."""
     if pairs < 2:
         return 0.0
@@ -41,9 +46,14 @@ def power(
 
 
 def detectable_difference(
-    deviation: float, pairs: int, *, target: float = 0.8, alpha: float = 0.05, test_share: float = 0.0,
+    deviation: float,
+    pairs: int,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    test_share: float = 0.0,
     estimated_from: int | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Return the smallest true difference that n pairs show with the wanted power; infinite below two pairs."""
     if pairs < 2:
         return float("inf")
@@ -67,18 +77,21 @@ def _detectable(pairs: int, target: float, alpha: float, test_share: float, esti
 
 
 def pairs_needed(
-    difference: float, deviation: float, *, target: float = 0.8, alpha: float = 0.05, test_share: float = 0.0,
+    difference: float,
+    deviation: float,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    test_share: float = 0.0,
     estimated_from: int | None = None,
-) -> int | None:  # fmt: skip
+) -> int | None:
     """Return the smallest number of pairs with the wanted power, or None where 10,000 do not reach it.
 
     Overlapping splits repeat the same rows: beyond some number they add nothing, and small differences stay unseen.
     """
 
     def enough(pairs: int) -> bool:
-        share = power(
-            difference, deviation, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from
-        )  # fmt: skip
+        share = power(difference, deviation, pairs, alpha=alpha, test_share=test_share, estimated_from=estimated_from)
         return share >= target
 
     if difference == 0.0 or not enough(MOST_PAIRS):

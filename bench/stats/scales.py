@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 
 COMPARABLE = 10.0  # standard deviations over seeds may differ by this factor between datasets
 

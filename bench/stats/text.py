@@ -4,11 +4,11 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from bench.stats.across import AcrossComparison
-from bench.stats.comparison import Comparison, DatasetComparison
+from bench.stats.compare import Comparison, DatasetComparison
+from bench.stats.compare_over_datasets import AcrossComparison
 from bench.stats.corrections import NAMES
-from bench.stats.pairs import Direction
-from bench.stats.ranking import Ranking
+from bench.stats.pairing import Direction
+from bench.stats.rank import Ranking
 
 WIDTH = 100
 NAME = 16  # columns for a dataset or a method
@@ -56,8 +56,12 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
 
 
 def _across_lines(across: AcrossComparison, comparison: Comparison) -> Iterator[str]:
-    words = [(across.better, "better"), (across.worse, "worse"), (across.equivalent, "equivalent"),
-             (across.inconclusive, "inconclusive")]  # fmt: skip
+    words = [
+        (across.better, "better"),
+        (across.worse, "worse"),
+        (across.equivalent, "equivalent"),
+        (across.inconclusive, "inconclusive"),
+    ]
     unit = "deviations over seeds, as their scales differ" if across.standardised else "the metric's unit"
     improvement, posterior = across.improvement, across.posterior
     family = len(comparison.across)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from bench.api import Array, Method, float_options
-from bench.member import Member, finished
-from bench.stack import fit
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, members_of, train
+from bench.training.member import Member, finished
+from bench.training.stack import fit
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.api import Array, Dataset, Split
 from bench.errors import UserError
-from bench.plan import checked
+from bench.plan.cells import checked
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bench.registry import build
+from bench.plugins.registry import build
 from bench.testing.check import require
 
 YEAR = re.compile(r"\b(1[89]|20)\d\d\b|arxiv", re.IGNORECASE)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from bench.api import Array
-from bench.member import Fitted
 from bench.testing.check import NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, split_of, train
 from bench.testing.subject import MethodSubject
+from bench.training.member import Fitted
 
 FAR = 50.0  # standard deviations of the inputs
 # Statistics of ranks, standard normal if the draws are exchangeable: one false alarm in a million or so.

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.api import Method, Split, Task
-from bench.cost import work
-from bench.member import start
-from bench.protocol import Architecture, Protocol, Training
-from bench.tape import BlankTape
+from bench.api.tape import BlankTape
+from bench.spec.protocol import Architecture, Protocol, Training
 from bench.testing.check import NotApplicable, require
 from bench.testing.comparison import against_plain
 from bench.testing.problems import PLAIN, PROBLEMS, SHORT, STACK, Cell, Plain, split_of, train, train_all
 from bench.testing.subject import MethodSubject
+from bench.training.flops import work
+from bench.training.member import start
 
 ROUNDING = 1e-4  # of draws in training units, after a short training
 LARGEST_COST = 100.0  # times what a network without noise needs

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from bench.api import Array, Method, Problem, Split, Task
-from bench.draw import Drawing, draw
-from bench.limits import Limits
-from bench.member import Fitted, Member, finished
-from bench.networks import network_factory
-from bench.prepare import Prepared, prepare
-from bench.protocol import Architecture, Protocol, Training
-from bench.stack import fit
-from bench.tape import BlankTape, stream
+from bench.api.tape import BlankTape, stream
+from bench.networks.factory import network_factory
+from bench.spec.protocol import Architecture, Protocol, Training
 from bench.testing.check import require
+from bench.training.drawing import Drawing, draw
+from bench.training.limits import Limits
+from bench.training.member import Fitted, Member, finished
+from bench.training.rows import Prepared, prepare
+from bench.training.stack import fit
 
 PLAIN = Limits(path="plain")  # nothing to record: cheapest where few steps are made
 STACK = Limits(path="stack", compiling=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Curves
-from bench.protocol import Protocol
+from bench.spec.protocol import Protocol
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 METRICS = {"line": ("rmse", "nll", "crps", "picp"), "heaps": ("accuracy", "ece", "brier")}
@@ -49,9 +49,12 @@ class MadeResults:
 
 
 def made(
-    methods: Sequence[str] = ("first", "second", "third"), datasets: Sequence[str] = ("line", "heaps"), seeds: int = 3,
-    lost: str = "", change: Callable[[float], float] = lambda value: value,
-) -> MadeResults:  # fmt: skip
+    methods: Sequence[str] = ("first", "second", "third"),
+    datasets: Sequence[str] = ("line", "heaps"),
+    seeds: int = 3,
+    lost: str = "",
+    change: Callable[[float], float] = lambda value: value,
+) -> MadeResults:
     """Return results of some methods; one of them may be lost on the first dataset."""
     random = np.random.default_rng(3)
     values, cells, predictions = [], [], {}
@@ -81,9 +84,13 @@ def made(
 
 def _spec(dataset: str, method: str, seed: int) -> str:
     about = {
-        "harness": 1, "dataset": [dataset, "built in", "1", {}], "method": [method, "built in", "1", {"level": 0.1}],
-        "protocol": asdict(Protocol()), "data": "made", "seed": seed,
-    }  # fmt: skip
+        "harness": 1,
+        "dataset": [dataset, "built in", "1", {}],
+        "method": [method, "built in", "1", {"level": 0.1}],
+        "protocol": asdict(Protocol()),
+        "data": "made",
+        "seed": seed,
+    }
     return json.dumps(about, sort_keys=True)
 
 

@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bench.augmentation import crop_and_flip
-from bench.networks import ResNet8
+from bench.networks.resnet8 import ResNet8
+from bench.training.augmentation import crop_and_flip
 
 ROWS, BATCH, STEPS, ROUNDS = 50_000, 128, 12, 3
 MOST = 0.05  # of a training epoch

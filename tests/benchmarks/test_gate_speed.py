@@ -14,9 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def timed(*arguments: str, folder: Path) -> tuple[float, "subprocess.CompletedProcess[str]"]:
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "bench.cli", *arguments], cwd=folder, capture_output=True, text=True, timeout=900,
+        [sys.executable, "-m", "bench", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
         check=False,
-    )  # fmt: skip
+    )
     return time.perf_counter() - began, done
 
 

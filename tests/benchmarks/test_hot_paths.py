@@ -15,21 +15,21 @@ import torch
 from torch import nn
 
 from bench.api import Method, Problem
-from bench.cell import Cell, Outcome
-from bench.draw import Drawing, Functions
-from bench.limits import Limits, threads
-from bench.member import Fitted, Member, Rows, start
+from bench.api.tape import TapeLength, generator, numbers
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.metrics import Forecast, score
-from bench.networks import network_factory
-from bench.probes.passes import WAYS
-from bench.protocol import Architecture, Training
-from bench.stack import fit
-from bench.store import Store
-from bench.tape import TapeLength, generator, numbers
+from bench.networks.factory import network_factory
+from bench.probes.latency.passes import WAYS
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Architecture, Training
+from bench.store.store import Store
+from bench.training.drawing import Drawing, Functions
+from bench.training.limits import Limits, threads
+from bench.training.member import Fitted, Member, Rows, start
+from bench.training.stack import fit
 
 FEATURES, DRAWS = 8, 100
 MLP = Architecture(hidden=[50])

@@ -27,16 +27,16 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bench.api import Array, Method, Problem
-from bench.draw import Drawing, draw
-from bench.limits import threads
-from bench.member import Fitted, Member, Rows
+from bench.machine.torchvision_compat import import_torchvision
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks import network_factory
-from bench.protocol import Architecture, Training
-from bench.stack import fit
-from bench.torchvision_compat import import_torchvision
+from bench.networks.factory import network_factory
+from bench.spec.protocol import Architecture, Training
+from bench.training.drawing import Drawing, draw
+from bench.training.limits import threads
+from bench.training.member import Fitted, Member, Rows
+from bench.training.stack import fit
 
 ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch
 DRAWS = tuple(int(draws) for draws in os.environ.get("UQBENCH_DRAWS", "1,10,50,100").split(","))
@@ -46,9 +46,12 @@ class NaiveBlock(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.inner = nn.Sequential(
-            nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
-            nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs),
-        )  # fmt: skip
+            nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1:
             self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))

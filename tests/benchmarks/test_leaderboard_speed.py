@@ -8,14 +8,26 @@ from pathlib import Path
 
 from bench.leaderboard import collect
 from bench.leaderboard.site import write_site
-from bench.registry import Registry
-from bench.store import Store
+from bench.plugins.registry import Registry
+from bench.store.store import Store
 from tests.leaderboard.made import fill, steps
 
 METHODS = [f"method-{number:02}" for number in range(20)]
 NUMBERS = ["rmse", "nll", "crps", "picp", "mpiw", "mae", "r2", "nll_mc", "sharpness", "winkler", "mpiw95", "picp95"]
-CLASSES = ["accuracy", "nll_categorical", "ece", "brier", "aurc", "mce", "error_auroc", "augrc", "e_aurc", "ause",
-           "coverage_at_5", "error_at_80"]  # fmt: skip
+CLASSES = [
+    "accuracy",
+    "nll_categorical",
+    "ece",
+    "brier",
+    "aurc",
+    "mce",
+    "error_auroc",
+    "augrc",
+    "e_aurc",
+    "ause",
+    "coverage_at_5",
+    "error_at_80",
+]
 
 
 def test_a_large_leaderboard(tmp_path: Path) -> None:
@@ -24,9 +36,16 @@ def test_a_large_leaderboard(tmp_path: Path) -> None:
     for suite, metrics in (("numbers", NUMBERS), ("classes", CLASSES)):
         datasets = [f"{suite}-{number:02}" for number in range(10)]
         fill(
-            store, value, suite=suite, methods=METHODS, datasets=datasets, seeds=20, metrics=metrics, shown=metrics[:6],
+            store,
+            value,
+            suite=suite,
+            methods=METHODS,
+            datasets=datasets,
+            seeds=20,
+            metrics=metrics,
+            shown=metrics[:6],
             one_split=False,
-        )  # fmt: skip
+        )
     clock, processor = time.perf_counter(), time.process_time()
     written = write_site(collect(store), Registry(), tmp_path / "site")
     clock, processor = time.perf_counter() - clock, time.process_time() - processor

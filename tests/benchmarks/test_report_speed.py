@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.cell import Cell, Outcome
-from bench.protocol import Protocol
-from bench.registry import Registry
-from bench.render import write_report
-from bench.store import Store, SuiteRecord
+from bench.plugins.registry import Registry
+from bench.report.write import write_report
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Protocol
+from bench.store.store import Store, SuiteRecord
 
 METHODS, DATASETS, SEEDS, ROWS = 20, 20, 20, 60
 NUMBERS = [
@@ -32,8 +32,20 @@ NUMBERS = [
     "winkler",
     "ause_rmse",
 ]
-CLASSES = ["accuracy", "nll_categorical", "ece", "brier", "aurc", "mce", "error_auroc", "augrc", "e_aurc", "ause",
-           "coverage_at_5", "error_at_80"]  # fmt: skip
+CLASSES = [
+    "accuracy",
+    "nll_categorical",
+    "ece",
+    "brier",
+    "aurc",
+    "mce",
+    "error_auroc",
+    "augrc",
+    "e_aurc",
+    "ause",
+    "coverage_at_5",
+    "error_at_80",
+]
 
 
 def outcomes(random: np.random.Generator) -> Iterator[tuple[Cell, Outcome]]:
@@ -44,13 +56,24 @@ def outcomes(random: np.random.Generator) -> Iterator[tuple[Cell, Outcome]]:
         for m in range(METHODS):
             for seed in range(SEEDS):
                 about = {
-                    "dataset": [f"set-{d:02}", "built in", "1", {}], "protocol": protocol, "seed": seed,
-                    "method": [f"method-{m:02}", "built in", "1", {"level": 0.1}], "data": f"{d}-{seed}",
-                }  # fmt: skip
+                    "dataset": [f"set-{d:02}", "built in", "1", {}],
+                    "protocol": protocol,
+                    "seed": seed,
+                    "method": [f"method-{m:02}", "built in", "1", {"level": 0.1}],
+                    "data": f"{d}-{seed}",
+                }
                 cell = Cell(f"{d:02}{m:02}{seed:02}", f"set-{d:02}", seed, f"method-{m:02}", seed, json.dumps(about))
                 values = dict(zip(names, random.normal(1 + 0.01 * m, 0.1, len(names)), strict=True))
-                yield cell, Outcome("ok", metrics=values, arrays=_predicted(random, observed, bool(d % 2)),
-                                    training={"epochs": [20]}, environment={"python": "3.11"})  # fmt: skip
+                yield (
+                    cell,
+                    Outcome(
+                        "ok",
+                        metrics=values,
+                        arrays=_predicted(random, observed, bool(d % 2)),
+                        training={"epochs": [20]},
+                        environment={"python": "3.11"},
+                    ),
+                )
 
 
 def _predicted(random: np.random.Generator, observed: np.ndarray, numbers: bool) -> dict[str, np.ndarray]:
@@ -65,16 +88,16 @@ def _predicted(random: np.random.Generator, observed: np.ndarray, numbers: bool)
 def test_a_report_of_96000_values(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "large.db"))
     made = list(outcomes(np.random.default_rng(0)))
-    store.want(
-        SuiteRecord("large", "Large", "method-00", [*NUMBERS, *CLASSES], "{}"), [cell for cell, _ in made]
-    )  # fmt: skip
+    store.want(SuiteRecord("large", "Large", "method-00", [*NUMBERS, *CLASSES], "{}"), [cell for cell, _ in made])
     store.save(made)
     values = sum(len(outcome.metrics) for _, outcome in made)
     start, work = time.perf_counter(), time.process_time()
     written = write_report(store, Registry(), tmp_path / "out")
     seconds, cpu = time.perf_counter() - start, time.process_time() - work
     size = written[0].stat().st_size / 1e6
-    print(f"\n{values:,} values: report in {seconds:.1f} s ({cpu:.1f} s of processor time), page {size:.2f} MB, "
-          f"{len(written)} files")  # fmt: skip
+    print(
+        f"\n{values:,} values: report in {seconds:.1f} s ({cpu:.1f} s of processor time), page {size:.2f} MB, "
+        f"{len(written)} files"
+    )
     assert "This section failed" not in written[0].read_text("utf-8")
     assert size < 5.0

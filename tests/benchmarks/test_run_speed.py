@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data import find
+from bench.machine.data_files import find
 
 NOTHING = '''
 """Nothing: two rows to train on, two to test."""
@@ -42,7 +42,7 @@ class Idle(Method):
 
 def uqbench(*arguments: str) -> float:
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", "bench.cli", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "bench", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return time.perf_counter() - began
 
@@ -63,7 +63,7 @@ def test_ten_thousand_cells_that_do_nothing(tmp_path: Path) -> None:
     engine = ["--engine", "local", "--workers", "2"]
     seconds = uqbench("run", str(suite), *plugins, *only, *engine, "--store", store)
     told = subprocess.run(
-        [sys.executable, "-m", "bench.cli", "status", "--json", "--store", store],
+        [sys.executable, "-m", "bench", "status", "--json", "--store", store],
         capture_output=True,
         text=True,
         check=True,

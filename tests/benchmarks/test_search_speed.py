@@ -20,10 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bench.folds import folds
-from bench.limits import threads
-from bench.registry import Registry
-from bench.store import Store
+from bench.plugins.registry import Registry
+from bench.store.store import Store
+from bench.training.folds import folds
+from bench.training.limits import threads
 
 STUDY = os.environ.get("UQBENCH_STUDY", "")
 SLICE = 300  # steps measured for every dataset and method

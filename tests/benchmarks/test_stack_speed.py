@@ -21,15 +21,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from bench.api import Method, Problem
-from bench.graph import compiler_found
-from bench.limits import Limits, threads
-from bench.member import Member, Rows
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks import network_factory
-from bench.protocol import Architecture, Training
-from bench.stack import _Stack, fit
+from bench.networks.factory import network_factory
+from bench.spec.protocol import Architecture, Training
+from bench.training.limits import Limits, threads
+from bench.training.member import Member, Rows
+from bench.training.stack import _Stack, fit
+from bench.training.tracing import compiler_found
 
 TRAIN_ROWS, FEATURES, BATCH = 7372, 8, 32
 ROUNDS = 3
@@ -46,11 +46,16 @@ def members(method: Method, count: int, epochs: int, rows: Rows) -> list[Member]
     problem, network = Problem("regression", (FEATURES,), 1), Architecture(hidden=[50])
     return [
         Member(
-            method, problem, network_factory(network, problem), repr(network),
-            Training(epochs=epochs, batch=BATCH, learning_rate=1e-4 * (1 + n % 20), weight_decay=1e-5), rows, n,
+            method,
+            problem,
+            network_factory(network, problem),
+            repr(network),
+            Training(epochs=epochs, batch=BATCH, learning_rate=1e-4 * (1 + n % 20), weight_decay=1e-5),
+            rows,
+            n,
         )
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def loop_step(rows: Rows, steps: int, fused: bool) -> float:

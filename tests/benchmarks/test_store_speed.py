@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bench.cell import Cell, Outcome
-from bench.store import Store, SuiteRecord, living_owner
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store, SuiteRecord, living_owner
 
 SUITES, DATASETS, METHODS, SEEDS, METRICS = 50, 4, 10, 10, 50
 MOST = 2.0  # seconds
@@ -63,7 +63,7 @@ def timed(benchmark: Any, work: Callable[[], object], name: str) -> float:
     "arguments", [["status"], ["status", "suite07"], ["show", "dataset1/method1/1", "--suite", "suite07"]]
 )
 def test_a_million_values_answer_at_once(benchmark: Any, large: Store, arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "bench.cli", *arguments, "--store", str(large.path)]
+    command = [sys.executable, "-m", "bench", *arguments, "--store", str(large.path)]
     root = Path(__file__).resolve().parents[2]
 
     def work() -> None:

@@ -17,13 +17,13 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench.cell import Outcome
 from bench.history.files import metric_history, write_history
 from bench.leaderboard import collect
 from bench.leaderboard.site import write_site
-from bench.registry import Registry
-from bench.render import write_report
-from bench.store import Store, SuiteRecord
+from bench.plugins.registry import Registry
+from bench.report.write import write_report
+from bench.spec.cell import Outcome
+from bench.store.store import Store, SuiteRecord
 from tests.leaderboard.made import ENVIRONMENT, HOSTILE, cell_of, fill, show_case, spec_of
 
 AXE = Path(__file__).with_name("axe.min.js")
@@ -79,9 +79,11 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
     def opened(path: Path, *, width: int = 1280, scheme: Any = "light", scripts: bool = True, anchor: str = "") -> Seen:
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
             reduced_motion="reduce",
-        )  # fmt: skip
+        )
         contexts.append(context)
         seen = Seen(context.new_page())
         watch(seen)
@@ -125,15 +127,28 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
     facts = {**ENVIRONMENT, "cpu": HOSTILE[0], "device_name": HOSTILE[1]}
     fill(
-        store, value, suite=names[0], title=HOSTILE[1], methods=names, datasets=names[:2], metrics=["rmse", "nll"],
+        store,
+        value,
+        suite=names[0],
+        title=HOSTILE[1],
+        methods=names,
+        datasets=names[:2],
+        metrics=["rmse", "nll"],
         environment=facts,
-    )  # fmt: skip
+    )
     # An earlier version whose code says the same, and whose numbers were others.
     fill(
-        store, lambda *place: value(*place) + 1.0 + 0.001 * place[2], suite=names[0], methods=names,
-        datasets=names[:2], metrics=["rmse", "nll"], environment={**facts, "code": HOSTILE[0]}, wanted=False,
-        version="0", finished=1.6e9,
-    )  # fmt: skip
+        store,
+        lambda *place: value(*place) + 1.0 + 0.001 * place[2],
+        suite=names[0],
+        methods=names,
+        datasets=names[:2],
+        metrics=["rmse", "nll"],
+        environment={**facts, "code": HOSTILE[0]},
+        wanted=False,
+        version="0",
+        finished=1.6e9,
+    )
     failed = cell_of(names[0], "failing", 0, spec_of(names[0], "failing", 0))
     store.want(SuiteRecord(names[0], HOSTILE[1], None, [], "{}"), [failed])
     store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from bench.leaderboard.names import file_name
+from bench.web.names import file_name
 from tests.browser.conftest import PHONE, Open
 from tests.browser.measures import background, foreign, too_wide
 from tests.leaderboard.made import HOSTILE
@@ -64,13 +64,14 @@ def test_links_lead_from_a_row_to_its_method_and_on_to_a_dataset(open_page: Open
 def test_the_table_shows_what_the_document_holds(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html").page
     boards = json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"]
-    for wanted in (("regression-study", "", "nll", ""), ("regression-study", "yacht", "picp", "Made CPU"),
-                   ("digits-study", "two-moons", "ece", "Made CPU")):  # fmt: skip
+    for wanted in (
+        ("regression-study", "", "nll", ""),
+        ("regression-study", "yacht", "picp", "Made CPU"),
+        ("digits-study", "two-moons", "ece", "Made CPU"),
+    ):
         for control, value in zip(("suite", "dataset", "metric", "device"), wanted, strict=True):
             page.select_option(f"select[name={control}]", value)
-        (board,) = (
-            b for b in boards if (b["suite"], b["dataset"] or "", b["metric"], b["device"] or "") == wanted
-        )  # fmt: skip
+        (board,) = (b for b in boards if (b["suite"], b["dataset"] or "", b["metric"], b["device"] or "") == wanted)
         assert chosen(page).count() == 1
         assert names(page) == [entry["method"] for entry in board["entries"]]
         places = chosen(page).locator("td.place").all_inner_texts()

@@ -60,9 +60,7 @@ def test_light_and_dark(open_page: Open, report: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_hostile_names_and_messages_are_text(
-    open_page: Open, hostile_report: Path, shots: Path, width: int
-) -> None:  # fmt: skip
+def test_hostile_names_and_messages_are_text(open_page: Open, hostile_report: Path, shots: Path, width: int) -> None:
     seen = open_page(hostile_report / "index.html", width=width)
     seen.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     seen.page.screenshot(path=shots / f"report-hostile-{width}.png", full_page=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data import VARIABLE
+from bench.machine.data_files import VARIABLE
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from bench.api import Array
-from bench.data import VARIABLE, File
 from bench.datasets import _cifar, cifar10
 from bench.datasets._cifar import Images, read_batches
 from bench.errors import UserError
-from bench.plan import checked
-from bench.registry import Registry
+from bench.machine.data_files import VARIABLE, File
+from bench.plan.cells import checked
+from bench.plugins.registry import Registry
 
 
 def python2(value: object) -> bytes:
@@ -113,14 +113,17 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"not a pickle", b"\x80\x02}.", b"\x80\x02" + python2({b"data": b"text", b"labels": [1]}) + b".",
+        b"",
+        b"not a pickle",
+        b"\x80\x02}.",
+        b"\x80\x02" + python2({b"data": b"text", b"labels": [1]}) + b".",
         b"\x80\x02" + python2({b"data": np.zeros((2, 3071), np.uint8), b"labels": [1, 2]}) + b".",
         b"\x80\x02" + python2({b"data": np.zeros((2, 3072), np.uint8), b"labels": [1, 2, 3]}) + b".",
         b"\x80\x02" + python2({b"data": np.zeros((1, 3072), np.uint8), b"labels": [1]}).replace(b"u1", b"u2") + b".",
         batch(2, 0)[2][:-2000],
     ],
     ids=["empty", "text", "no keys", "text for pixels", "too small", "labels", "type", "cut"],
-)  # fmt: skip
+)
 def test_what_is_no_batch_is_told_in_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "batch").write_bytes(content)
     with pytest.raises(UserError, match=str(tmp_path / "batch")) as caught:
@@ -225,7 +228,7 @@ def test_torchvisions_class_unpacks_where_it_is_installed(
 ) -> None:
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed")
-    from bench.torchvision_compat import import_torchvision
+    from bench.machine.torchvision_compat import import_torchvision
 
     reader = import_torchvision().datasets.CIFAR10
     monkeypatch.setattr(reader, "tgz_md5", _cifar.ARCHIVE.md5)
@@ -241,7 +244,7 @@ def test_torchvisions_class_unpacks_where_it_is_installed(
 def test_the_declared_files_are_torchvisions() -> None:
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed")
-    from bench.torchvision_compat import import_torchvision
+    from bench.machine.torchvision_compat import import_torchvision
 
     reader = import_torchvision().datasets.CIFAR10
     assert (_cifar.ARCHIVE.url, _cifar.ARCHIVE.md5) == (reader.url, reader.tgz_md5)

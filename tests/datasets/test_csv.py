@@ -6,8 +6,8 @@ import pytest
 
 from bench.api import Dataset
 from bench.errors import UserError
-from bench.plan import checked
-from bench.registry import Registry
+from bench.plan.cells import checked
+from bench.plugins.registry import Registry
 from tests.conftest import Command
 
 VALUES = np.random.default_rng(5).normal(size=(40, 3)).round(6)
@@ -115,10 +115,12 @@ def test_what_does_not_fit_is_explained(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "the file is empty"), (b"a,b\n\xff\xfe\x00\x01", "not UTF-8 text"), (None, "no such file"),
+        (b"", "the file is empty"),
+        (b"a,b\n\xff\xfe\x00\x01", "not UTF-8 text"),
+        (None, "no such file"),
         (b'a,b\n1,"2\n', "not a table: unexpected end of data"),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_no_tables(content: bytes | None, said: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     if content is not None:

@@ -4,8 +4,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from bench.api import Dataset, Split
 from bench.errors import UserError
-from bench.plan import checked
-from bench.registry import Registry
+from bench.plan.cells import checked
+from bench.plugins.registry import Registry
 
 
 def make(name: str, **options: object) -> Dataset:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from bench.api import Split
-from bench.cell import Outcome
-from bench.jobs import Job, outcomes
-from bench.limits import Limits
-from bench.plan import Refused, Task, plan
-from bench.registry import Registry
-from bench.suite import load_suite
+from bench.plan.cells import Refused, Task, plan
+from bench.plan.suite import load_suite
+from bench.plugins.registry import Registry
+from bench.run.jobs import Job, outcomes
+from bench.spec.cell import Outcome
+from bench.training.limits import Limits
 
 SUITE = """
 title = "Leakage"

@@ -4,8 +4,8 @@ import pytest
 from bench.api import Dataset
 from bench.datasets._shifts import SHIFTS
 from bench.errors import UserError
-from bench.plan import checked
-from bench.registry import Registry
+from bench.plan.cells import checked
+from bench.plugins.registry import Registry
 
 
 def make(name: str, **options: object) -> Dataset:

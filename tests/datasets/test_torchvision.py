@@ -17,7 +17,7 @@ torch._C._dispatch_has_kernel_for_dispatch_key("torchvision::nms", "Meta")
 CALL = f"""
 import torch, sys
 from bench.errors import UserError
-from bench.torchvision_compat import import_torchvision
+from bench.machine.torchvision_compat import import_torchvision
 try:
     module = import_torchvision()
     print(module.__name__, getattr(module, "count", ""), {REGISTERED}, import_torchvision() is module)
@@ -33,9 +33,13 @@ def called(folder: Path, package: str | None, code: str = CALL) -> str:
         (folder / "torchvision" / "__init__.py").write_text(package)
         (folder / "torchvision" / "part.py").write_text("")
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True,
-        timeout=100, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -63,7 +67,7 @@ def test_the_real_one_and_torchmetrics_beside_it() -> None:
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed")
     code = (
-        "from bench.torchvision_compat import import_torchvision\n"
+        "from bench.machine.torchvision_compat import import_torchvision\n"
         "vision = import_torchvision()\nimport torch, torchmetrics\n"
         "logits = vision.models.resnet18().eval()(torch.zeros(1, 3, 32, 32))\n"
         "print(vision.datasets.CIFAR10.__name__, tuple(logits.shape))"

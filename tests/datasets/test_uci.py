@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bench.api import Array, Dataset
-from bench.data import File, find
 from bench.datasets._splits import gap_indices, published_indices
 from bench.datasets._uci import Uci
 from bench.errors import UserError
-from bench.plan import checked
-from bench.registry import Registry
+from bench.machine.data_files import File, find
+from bench.plan.cells import checked
+from bench.plugins.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,103 @@ class Published:
 
 
 SETS = {
-    "boston": Published(506, 13, 20, 455, 22.532806, 9.188012, 5, 50, None,
-        "3a0f9d6fd12975eb9ec1aad334038e1dd6ecae021b4f14037f307b282942fd29"),
-    "concrete": Published(1030, 8, 20, 927, 35.817961, 16.697630, 2.33, 82.6, ("3.4", "8.7"),
-        "53e07118dc99dae5a0c6777cb98187d1709d3a52f815116a31dab2aca8fd0d09"),
-    "energy": Published(768, 8, 20, 691, 22.307201, 10.083624, 6.01, 43.1, None,
-        "f31dbf17d6e9061396b9e6d151d41d73c99674ac73da7f107358c51f633b6bd3"),
-    "kin8nm": Published(8192, 8, 20, 7373, 0.714283, 0.263591, 0.0401654, 1.45852, None,
-        "cc438ee541ed1c010a7a8ae6d5719ab0411d397421b7ee9c23262bbc44706eec"),
-    "power": Published(9568, 4, 20, 8611, 454.365009, 17.066103, 420.26, 495.76, ("0.8", "1.3"),
-        "86afc4ab79af4eccfc740e8b1ac3557b96b2fb7cbfcaa62e10fe0fe3e9fb6522"),
-    "protein": Published(45730, 9, 5, 41157, 7.748528, 6.118245, 0, 20.999, ("6.5", "6.6"),
-        "0abd139c01ad348d698d0db1eef0a6bbbe716b16a545026ee6c64cf9dc823f84"),
-    "wine-red": Published(1599, 11, 20, 1439, 5.636023, 0.807317, 3, 8, ("26.6", "35.0"),
-        "2321a34fc862e7f7c721e5732d84278e97b93432d6ae2c61f9cde20dbacd5819"),
-    "yacht": Published(308, 6, 20, 277, 10.495357, 15.135859, 0.01, 62.42, None,
-        "28ca596560b98361cb8eb5e2696b48929ad65c748ce5ff1a4ca96c2d71b46635"),
-}  # fmt: skip
+    "boston": Published(
+        506,
+        13,
+        20,
+        455,
+        22.532806,
+        9.188012,
+        5,
+        50,
+        None,
+        "3a0f9d6fd12975eb9ec1aad334038e1dd6ecae021b4f14037f307b282942fd29",
+    ),
+    "concrete": Published(
+        1030,
+        8,
+        20,
+        927,
+        35.817961,
+        16.697630,
+        2.33,
+        82.6,
+        ("3.4", "8.7"),
+        "53e07118dc99dae5a0c6777cb98187d1709d3a52f815116a31dab2aca8fd0d09",
+    ),
+    "energy": Published(
+        768,
+        8,
+        20,
+        691,
+        22.307201,
+        10.083624,
+        6.01,
+        43.1,
+        None,
+        "f31dbf17d6e9061396b9e6d151d41d73c99674ac73da7f107358c51f633b6bd3",
+    ),
+    "kin8nm": Published(
+        8192,
+        8,
+        20,
+        7373,
+        0.714283,
+        0.263591,
+        0.0401654,
+        1.45852,
+        None,
+        "cc438ee541ed1c010a7a8ae6d5719ab0411d397421b7ee9c23262bbc44706eec",
+    ),
+    "power": Published(
+        9568,
+        4,
+        20,
+        8611,
+        454.365009,
+        17.066103,
+        420.26,
+        495.76,
+        ("0.8", "1.3"),
+        "86afc4ab79af4eccfc740e8b1ac3557b96b2fb7cbfcaa62e10fe0fe3e9fb6522",
+    ),
+    "protein": Published(
+        45730,
+        9,
+        5,
+        41157,
+        7.748528,
+        6.118245,
+        0,
+        20.999,
+        ("6.5", "6.6"),
+        "0abd139c01ad348d698d0db1eef0a6bbbe716b16a545026ee6c64cf9dc823f84",
+    ),
+    "wine-red": Published(
+        1599,
+        11,
+        20,
+        1439,
+        5.636023,
+        0.807317,
+        3,
+        8,
+        ("26.6", "35.0"),
+        "2321a34fc862e7f7c721e5732d84278e97b93432d6ae2c61f9cde20dbacd5819",
+    ),
+    "yacht": Published(
+        308,
+        6,
+        20,
+        277,
+        10.495357,
+        15.135859,
+        0.01,
+        62.42,
+        None,
+        "28ca596560b98361cb8eb5e2696b48929ad65c748ce5ff1a4ca96c2d71b46635",
+    ),
+}
 
 
 def make(name: str, **options: object) -> Dataset:
@@ -206,8 +286,9 @@ def test_the_gap_is_the_middle_third_of_a_feature(table: Array, data_folder: Pat
         assert (len(inside), len(outside)) == (11, 20)
         assert not ((outside > inside.min()) & (outside < inside.max())).any()
         assert (outside < inside.min()).sum() == (outside > inside.max()).sum() == 10
-        together = np.concatenate([np.column_stack([split.train_x, split.train_y]),
-                                   np.column_stack([split.test_x, split.test_y])])  # fmt: skip
+        together = np.concatenate(
+            [np.column_stack([split.train_x, split.train_y]), np.column_stack([split.test_x, split.test_y])]
+        )
         assert sorted(map(tuple, together)) == sorted(map(tuple, table))
     with pytest.raises(UserError, match="2 features, so 2 gap splits"):
         dataset.load(2)

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.store import Store
+from bench.store.store import Store
 
 SUITE = """
 title = "To be disturbed"
@@ -33,13 +33,13 @@ CELLS = 2 * 3 * 4
 
 
 def command(suite: Path | str, store: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "bench.cli", "run", str(suite), "--store", str(store), *options]
+    return [sys.executable, "-m", "bench", "run", str(suite), "--store", str(store), *options]
 
 
 def started(suite: Path | str, store: Path, *options: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         command(suite, store, *options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )  # fmt: skip
+    )
 
 
 def workers_of(driver: int) -> list[int]:

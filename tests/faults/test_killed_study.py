@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data import find
+from bench.machine.data_files import find
 from tests.faults.harness import assert_same, kept, started
 
 SMALL = """

@@ -49,7 +49,10 @@ def test_kills_at_random_moments(reference: tuple[Path, float], suite: Path, tmp
 def test_a_polite_stop_stores_what_is_in_work(reference: tuple[Path, float], suite: Path, tmp_path: Path) -> None:
     store = tmp_path / "stopped.db"
     # A test run in the background has SIGINT ignored, and a child would inherit that.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from bench.cli import main; main()"
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from bench.cli.main import main; main()"
+    )
     arguments = ["run", str(suite), "--store", str(store), "--engine", "inline"]
     run = subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

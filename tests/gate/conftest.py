@@ -36,11 +36,11 @@ def tiny_baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with tiny.toml, its baseline tiny.json and its results tiny.db."""
     folder = tmp_path_factory.mktemp("tiny")
     (folder / "tiny.toml").write_text(TINY, "utf-8")
-    from bench.gate.asked import asked_of
     from bench.gate.baseline import Baseline, Reason, write_baseline
-    from bench.gate.running import Measuring, store_for
-    from bench.registry import Registry
-    from bench.suite import load_suite
+    from bench.gate.measure import Measuring, store_for
+    from bench.gate.same_suite import asked_of
+    from bench.plan.suite import load_suite
+    from bench.plugins.registry import Registry
 
     suite = load_suite(str(folder / "tiny.toml"))
     with store_for(str(folder / "tiny.db")) as store:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bench.gate.baseline import Baseline, Reason
-from bench.gate.measured import Measured, Place
-from bench.stats.paired import Array
+from bench.gate.values import Measured, Place
+from bench.stats.tests import Array
 
 ENVIRONMENT = {
     "cpu": "Some CPU",

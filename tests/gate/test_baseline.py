@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import UserError
-from bench.gate.asked import asked_differently
 from bench.gate.baseline import read_baseline, write_baseline
-from bench.gate.measured import Measured
+from bench.gate.same_suite import asked_differently
+from bench.gate.values import Measured
 from tests.gate.problems import baseline, measured
 
 PLACE = ("toy", "m")
@@ -78,10 +78,18 @@ def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_differently_is_named_and_what_is_new_is_not() -> None:
-    then = {"baseline": "a", "datasets": {"toy": {"use": ""}}, "methods": {"a": {"rate": 0.1}, "b": {}},
-            "protocol": {"training": {"epochs": 3, "batch": 8}}}  # fmt: skip
-    now = {"baseline": "a", "datasets": {"toy": {"use": ""}, "wine": {}}, "methods": {"a": {"rate": 0.2}},
-           "protocol": {"training": {"epochs": 4}}}  # fmt: skip
+    then = {
+        "baseline": "a",
+        "datasets": {"toy": {"use": ""}},
+        "methods": {"a": {"rate": 0.1}, "b": {}},
+        "protocol": {"training": {"epochs": 3, "batch": 8}},
+    }
+    now = {
+        "baseline": "a",
+        "datasets": {"toy": {"use": ""}, "wine": {}},
+        "methods": {"a": {"rate": 0.2}},
+        "protocol": {"training": {"epochs": 4}},
+    }
     assert asked_differently(then, now) == [
         "methods.a.rate was 0.1 and is 0.2",
         "training.batch was 8 and is 32",

@@ -5,9 +5,9 @@ from collections.abc import Collection
 import numpy as np
 import pytest
 
-from bench.gate.gate import gate
-from bench.gate.measured import Measured, Place
-from bench.gate.surroundings import differences, same_machine
+from bench.gate.decide import gate
+from bench.gate.environment_diff import differences, same_machine
+from bench.gate.values import Measured, Place
 from bench.gate.verdicts import Rules
 from tests.gate.problems import ENVIRONMENT, baseline, measured, spread
 

@@ -11,18 +11,18 @@ import pytest
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-import bench.draw
+import bench.api.optim
 import bench.methods._weight_noise as weight_noise
-import bench.optim
-from bench.gate.asked import asked_of
+import bench.training.drawing
 from bench.gate.baseline import Baseline
-from bench.gate.gate import Gate, gate
-from bench.gate.running import Measuring, gate_suite, store_for
+from bench.gate.decide import Gate, gate
+from bench.gate.measure import Measuring, gate_suite, store_for
+from bench.gate.same_suite import asked_of
 from bench.gate.verdicts import Rules
 from bench.metrics import Metric, calibration
 from bench.metrics.bins import bin_index
-from bench.registry import Registry
-from bench.suite import Suite, check_suite
+from bench.plan.suite import Suite, check_suite
+from bench.plugins.registry import Registry
 from tests.gate.problems import baseline as of_numbers
 from tests.gate.problems import measured, spread
 
@@ -101,7 +101,7 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
 
     suite = suite_of("planted-overfitting", OVERFITTING)
     right = baseline_of(suite)
-    monkeypatch.setattr(bench.optim, "decayed", undecayed)
+    monkeypatch.setattr(bench.api.optim, "decayed", undecayed)
     with store_for(None) as store:
         wrong = Measuring(suite, Registry(), store)(suite.seeds)
     made = gate(right, lambda seeds, places: wrong, Rules())
@@ -114,9 +114,11 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
 def test_noise_that_is_the_same_in_every_draw_costs_coverage(
     regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.tape import generator as right
+    from bench.api.tape import generator as right
 
-    monkeypatch.setattr(bench.draw, "generator", lambda seed, name, number, *salt: right(seed, name, 0, *salt))
+    monkeypatch.setattr(
+        bench.training.drawing, "generator", lambda seed, name, number, *salt: right(seed, name, 0, *salt)
+    )
     made = gated(*regression)
     assert ("mcni-fixed", "picp95") in named(made, "regressed")
     assert {method for method, _ in named(made, "identical")} == {"deterministic"}
@@ -143,9 +145,17 @@ def test_bins_of_ece_that_are_off_by_one_are_named_and_nothing_else(monkeypatch:
 def latency(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Gate]:
     """A gate of times; the metric is declared here, so that the test needs no clock."""
     metric = Metric(
-        name="latency_forward", task="any", family="cost", direction="lower", target=None, unit="ms",
-        needs=frozenset({"probe"}), formula="time of a pass", source="a clock", compute=None,
-    )  # fmt: skip
+        name="latency_forward",
+        task="any",
+        family="cost",
+        direction="lower",
+        target=None,
+        unit="ms",
+        needs=frozenset({"probe"}),
+        formula="time of a pass",
+        source="a clock",
+        compute=None,
+    )
     monkeypatch.setattr("bench.gate.verdicts.declared", lambda name: metric)
 
     def run(factor: float, **environment: object) -> Gate:

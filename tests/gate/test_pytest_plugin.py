@@ -26,9 +26,14 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-v", *arguments]
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PYTHONPATH": paths, "PYTEST_ADDOPTS": "", "HYPOTHESIS_NO_PLUGINS": "1"},
-    )  # fmt: skip
+    )
 
 
 def test_without_its_option_nothing_heavy_is_imported(tmp_path: Path) -> None:

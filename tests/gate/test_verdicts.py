@@ -8,10 +8,10 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.gate.margins import read_margins
 from bench.gate.verdicts import Compared, Rules, Verdict, compare, decide
 from bench.metrics import catalogue
-from bench.stats.paired import Array
+from bench.metrics.margins import read_margins
+from bench.stats.tests import Array
 from tests.gate.problems import measured, spread
 
 PLACE = ("toy", "m")
@@ -122,9 +122,12 @@ def test_missing_and_new_things_are_named() -> None:
     )
     found = {(row.method, row.metric): row.verdict for row in compare(then, now, Rules())}
     assert found == {
-        ("gone", "runs"): "missing", ("m", "mae"): "missing", ("m", "rmse"): "identical", ("m", "crps"): "new",
+        ("gone", "runs"): "missing",
+        ("m", "mae"): "missing",
+        ("m", "rmse"): "identical",
+        ("m", "crps"): "new",
         ("fresh", "all metrics"): "new",
-    }  # fmt: skip
+    }
 
 
 def test_why_something_is_missing_is_told() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.cell import Cell, Outcome
-from bench.protocol import Protocol
-from bench.stats.paired import Array
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Protocol
+from bench.stats.tests import Array
+from bench.store.store import Store, SuiteRecord
 
 
 def spec(
@@ -19,11 +19,14 @@ def spec(
 ) -> dict[str, Any]:
     """What a plan writes of a cell."""
     return {
-        "harness": 2, "dataset": ["toy", "built in", "1", {}],
+        "harness": 2,
+        "dataset": ["toy", "built in", "1", {}],
         "method": [method, "built in", str(version), dict(options or {})],
-        "protocol": {**json.loads(json.dumps(asdict(Protocol()))), **protocol}, "space": {}, "data": f"rows {seed}",
+        "protocol": {**json.loads(json.dumps(asdict(Protocol()))), **protocol},
+        "space": {},
+        "data": f"rows {seed}",
         "seed": seed,
-    }  # fmt: skip
+    }
 
 
 def cell(about: Mapping[str, Any], label: str = "m") -> Cell:
@@ -33,15 +36,24 @@ def cell(about: Mapping[str, Any], label: str = "m") -> Cell:
 
 
 def save(
-    store: Store, cells: Sequence[Cell], values: Sequence[float], code: str, finished: float, *, wanted: bool = True,
-    metric: str = "rmse", facts: Mapping[str, Any] | None = None,
-) -> None:  # fmt: skip
+    store: Store,
+    cells: Sequence[Cell],
+    values: Sequence[float],
+    code: str,
+    finished: float,
+    *,
+    wanted: bool = True,
+    metric: str = "rmse",
+    facts: Mapping[str, Any] | None = None,
+) -> None:
     """Store values, one a cell."""
     if wanted:
         store.want(SuiteRecord("tiny", "Tiny", None, [metric], "{}"), cells)
     environment = {"code": code, **(facts or {})}
-    made = [Outcome("ok", metrics={metric: float(value)}, environment=environment, timing={"finished": finished})
-            for value in values]  # fmt: skip
+    made = [
+        Outcome("ok", metrics={metric: float(value)}, environment=environment, timing={"finished": finished})
+        for value in values
+    ]
     store.save(zip(cells, made, strict=True), "tiny")
 
 

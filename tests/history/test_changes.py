@@ -7,7 +7,7 @@ import pytest
 
 from bench.history.changes import ALPHA, Change, with_changes
 from bench.history.series import Label, Series, Version
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 from tests.history.made import noisy
 
 

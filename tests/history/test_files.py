@@ -13,10 +13,10 @@ import pytest
 from bench.errors import UserError
 from bench.history.files import metric_history, write_history
 from bench.leaderboard import collect
-from bench.leaderboard.names import file_name
 from bench.leaderboard.site import write_site
-from bench.registry import Registry
-from bench.store import Store
+from bench.plugins.registry import Registry
+from bench.store.store import Store
+from bench.web.names import file_name
 from tests.conftest import Process
 from tests.history.made import noisy, stored
 from tests.leaderboard.made import ENVIRONMENT, Value, fill, show_case
@@ -154,9 +154,8 @@ def test_the_newest_change_stands_first(store: Store, tmp_path: Path) -> None:
     for version, (code, level) in enumerate((("aaaa", 1.0), ("bbbb", 2.0), ("cccc", 3.0))):
         facts = {**ENVIRONMENT, "code": code}
         fill(
-            store, growing(level), methods=["a"], version=str(version),
-            finished=1e9 + version * 1e6, environment=facts,
-        )  # fmt: skip
+            store, growing(level), methods=["a"], version=str(version), finished=1e9 + version * 1e6, environment=facts
+        )
     write_site(collect(store), Registry(), tmp_path / "out")
     text = (tmp_path / "out" / "history.html").read_text("utf-8")
     table = text[text.index('id="changes-table"') : text.index("</table>")]

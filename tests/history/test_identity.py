@@ -71,8 +71,10 @@ def test_specifications_of_the_oldest_stores_are_read() -> None:
     assert form(old) == with_options(rate=0.1)
 
 
-@pytest.mark.parametrize("broken", [{}, {"method": 1}, {**spec(), "protocol": 3}, {**spec(), "dataset": []},
-                                    {**spec(), "method": ["m", "x", "1", 5]}])  # fmt: skip
+@pytest.mark.parametrize(
+    "broken",
+    [{}, {"method": 1}, {**spec(), "protocol": 3}, {**spec(), "dataset": []}, {**spec(), "method": ["m", "x", "1", 5]}],
+)
 def test_what_is_no_specification_has_no_form(broken: dict[str, Any]) -> None:
     assert form_of(broken) is None
 
@@ -118,8 +120,9 @@ def test_cells_of_one_version_with_other_options_are_never_joined() -> None:
 def test_a_name_that_a_store_gave_decides() -> None:
     wanted = {"a": Wanted(NORMAL, (OLD,)), "b": Wanted(UNIFORM)}
     assert lineages(wanted, {NORMAL: ["new"], UNIFORM: ["new"], OLD: ["old"]}) == {
-        "a": {"new": NORMAL, "old": OLD}, "b": {"new": UNIFORM},
-    }  # fmt: skip
+        "a": {"new": NORMAL, "old": OLD},
+        "b": {"new": UNIFORM},
+    }
 
 
 def test_a_difference_in_words() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.cell import Cell, Outcome
 from bench.errors import UserError
 from bench.history.files import metric_history
 from bench.history.points import points
 from bench.history.series import Series, read_series, wanted_labels
 from bench.leaderboard import collect
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store, SuiteRecord
 from tests.history.made import cell, noisy, save, spec, stored
 from tests.leaderboard.made import ENVIRONMENT, cell_of, fill, spec_of
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.cell import Cell, Outcome
-from bench.protocol import Protocol
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Protocol
+from bench.store.store import Store, SuiteRecord
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -23,10 +23,17 @@ HOSTILE = (
 )
 
 ENVIRONMENT: Mapping[str, Any] = {
-    "code": "0123456789ab", "cores": 2, "cpu": "Made CPU", "device": "cpu", "device_name": "Made CPU",
-    "packages": {"uqbench": "0.1.0", "torch": "2.13.0", "numpy": "2.4.0"}, "python": "3.11.7",
-    "system": "Linux 6", "threads": 1, "wait_policy": "PASSIVE",
-}  # fmt: skip
+    "code": "0123456789ab",
+    "cores": 2,
+    "cpu": "Made CPU",
+    "device": "cpu",
+    "device_name": "Made CPU",
+    "packages": {"uqbench": "0.1.0", "torch": "2.13.0", "numpy": "2.4.0"},
+    "python": "3.11.7",
+    "system": "Linux 6",
+    "threads": 1,
+    "wait_policy": "PASSIVE",
+}
 
 Value = Callable[[str, str, int, str], float]  # dataset, method, seed, metric
 
@@ -37,10 +44,14 @@ def spec_of(
     """What a plan writes of a cell."""
     rows = hashlib.blake2b(f"{dataset} {0 if one_split else seed}".encode(), digest_size=16).hexdigest()
     return {
-        "harness": 2, "dataset": [dataset, "built in", "1", {}], "method": [method, "built in", version, {"rate": 0.1}],
-        "protocol": {**json.loads(json.dumps(asdict(Protocol()))), **protocol}, "space": {}, "data": rows,
+        "harness": 2,
+        "dataset": [dataset, "built in", "1", {}],
+        "method": [method, "built in", version, {"rate": 0.1}],
+        "protocol": {**json.loads(json.dumps(asdict(Protocol()))), **protocol},
+        "space": {},
+        "data": rows,
         "seed": seed,
-    }  # fmt: skip
+    }
 
 
 def cell_of(dataset: str, method: str, seed: int, spec: Mapping[str, Any]) -> Cell:
@@ -50,11 +61,22 @@ def cell_of(dataset: str, method: str, seed: int, spec: Mapping[str, Any]) -> Ce
 
 
 def fill(
-    store: Store, value: Value, *, suite: str = "made", methods: Sequence[str] = ("a", "b", "c"),
-    datasets: Sequence[str] = ("one",), seeds: int = 6, metrics: Sequence[str] = ("rmse",), shown: Sequence[str] = (),
-    environment: Mapping[str, Any] = ENVIRONMENT, one_split: bool = True, title: str = "A made suite",
-    wanted: bool = True, finished: float = 1.7e9, version: str = "1",
-) -> list[Cell]:  # fmt: skip
+    store: Store,
+    value: Value,
+    *,
+    suite: str = "made",
+    methods: Sequence[str] = ("a", "b", "c"),
+    datasets: Sequence[str] = ("one",),
+    seeds: int = 6,
+    metrics: Sequence[str] = ("rmse",),
+    shown: Sequence[str] = (),
+    environment: Mapping[str, Any] = ENVIRONMENT,
+    one_split: bool = True,
+    title: str = "A made suite",
+    wanted: bool = True,
+    finished: float = 1.7e9,
+    version: str = "1",
+) -> list[Cell]:
     """Store a suite: the metrics of every dataset, method and seed as `value` says; NaN stores a diverged cell."""
     cells, results = [], []
     for dataset in datasets:
@@ -65,10 +87,11 @@ def fill(
                 numbers = {metric: value(dataset, method, seed, metric) for metric in metrics}
                 diverged = any(np.isnan(number) for number in numbers.values())
                 outcome = Outcome(
-                    "diverged" if diverged else "ok", metrics={} if diverged else numbers,
+                    "diverged" if diverged else "ok",
+                    metrics={} if diverged else numbers,
                     timing={"seconds": 1.0, "cpu_seconds": 0.5, "finished": finished + seed},
                     environment=environment,
-                )  # fmt: skip
+                )
                 cells.append(cell)
                 results.append((cell, outcome))
     if wanted:
@@ -118,9 +141,15 @@ def show_case(path: Path) -> Store:
     for version, code, finished in (("0.1", "aaaa00000001", 1.6e9), ("0.2", "aaaa00000002", 1.65e9)):
         old = {**ENVIRONMENT, "code": code}
         fill(
-            store, earlier, methods=methods[:2], **place, environment=old, wanted=False, finished=finished,
+            store,
+            earlier,
+            methods=methods[:2],
+            **place,
+            environment=old,
+            wanted=False,
+            finished=finished,
             version=version,
-        )  # fmt: skip
+        )
     fill(store, value, methods=methods, **place)
     level |= {"pep": 0.2, "drop-connect": 0.0}
     gpu = {**ENVIRONMENT, "device": "cuda", "device_name": "Made GPU"}
@@ -133,8 +162,16 @@ def show_case(path: Path) -> Store:
         return float(np.clip(0.95 - 0.02 * level[method] + 0.005 * generator.normal(), 0, 1))
 
     fill(
-        store, accuracy, suite="digits-study", title="Digits", methods=methods[:4], datasets=["digits", "two-moons"],
-        metrics=["accuracy", "ece"], shown=["accuracy", "ece"], seeds=5, one_split=True,
-    )  # fmt: skip
+        store,
+        accuracy,
+        suite="digits-study",
+        title="Digits",
+        methods=methods[:4],
+        datasets=["digits", "two-moons"],
+        metrics=["accuracy", "ece"],
+        shown=["accuracy", "ece"],
+        seeds=5,
+        one_split=True,
+    )
     store.remark("digits-study", "digits", "", ["Rows of one writer are in both parts."])
     return store

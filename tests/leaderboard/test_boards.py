@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from bench.leaderboard import collect
 from bench.leaderboard.boards import Board, lettered, tie_groups
 from bench.leaderboard.overall import whole_block
-from bench.results import StoredResults
 from bench.stats import Settings, compare, holm, t_interval
-from bench.stats.pairs import Measure
-from bench.store import Store
+from bench.stats.pairing import Measure
+from bench.store.results import StoredResults
+from bench.store.store import Store
 from tests.leaderboard.made import fill, steps
 
 METHODS = ("a", "b", "c", "d")
@@ -30,8 +30,11 @@ def test_methods_far_apart_have_places_of_their_own(store: Store) -> None:
     fill(store, steps(METHODS, gap=1.0, noise=0.05), methods=METHODS)
     board = one_board(store)
     assert [(entry.method, entry.place, entry.groups) for entry in board.entries] == [
-        ("a", 1, ""), ("b", 2, ""), ("c", 3, ""), ("d", 4, ""),
-    ]  # fmt: skip
+        ("a", 1, ""),
+        ("b", 2, ""),
+        ("c", 3, ""),
+        ("d", 4, ""),
+    ]
     assert board.test == "paired t-test, Holm over 6 pairs of methods"
 
 
@@ -133,15 +136,13 @@ def test_too_few_repeats_are_not_tested(store: Store) -> None:
 
 def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:
     fill(store, steps(METHODS), methods=METHODS)
-    from bench.cell import Outcome
-    from bench.store import SuiteRecord
+    from bench.spec.cell import Outcome
+    from bench.store.store import SuiteRecord
     from tests.leaderboard.made import ENVIRONMENT, cell_of, spec_of
 
     cells = [cell_of("one", "d", seed, spec_of("one", "d", seed, one_split=True, draws=7)) for seed in range(6)]
     store.want(SuiteRecord("made", "t", None, [], "{}"), cells)
-    store.save(
-        (cell, Outcome("ok", metrics={"rmse": 1.0 + cell.seed}, environment=ENVIRONMENT)) for cell in cells
-    )  # fmt: skip
+    store.save((cell, Outcome("ok", metrics={"rmse": 1.0 + cell.seed}, environment=ENVIRONMENT)) for cell in cells)
     assert any("not under one protocol: d " in note for note in one_board(store).notes)
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.leaderboard.listing import Row, listing
 from bench.leaderboard.rerun import rerun, suite_text, toml
-from bench.plan import Task, plan
-from bench.registry import Registry
-from bench.results import StoredResults
-from bench.run import run
-from bench.store import Store
-from bench.suite import Suite, load_suite
-from bench.work import _facts
+from bench.leaderboard.rows import Row, listing
+from bench.plan.cells import Task, plan
+from bench.plan.suite import Suite, load_suite
+from bench.plugins.registry import Registry
+from bench.run.driver import run
+from bench.run.worker import _facts
+from bench.store.results import StoredResults
+from bench.store.store import Store
 
 
 def rows_of(suite: Suite, registry: Registry, store: Store) -> list[Row]:
@@ -30,7 +30,7 @@ def keys_of(suite: Suite, registry: Registry) -> set[str]:
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A checkout without changes: provenance would refuse others."""
-    monkeypatch.setattr("bench.environment.code_version", lambda: "0123456789ab")
+    monkeypatch.setattr("bench.machine.environment.code_version", lambda: "0123456789ab")
     _facts.cache_clear()  # a worker looks once; other tests have looked before
     yield
     _facts.cache_clear()
@@ -94,8 +94,8 @@ def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
     assert rerun(changed, registry).file  # not the suite as it is
     whole = load_suite("quick", ["seeds=3"]).only(["diabetes"], ["deterministic"])
     (task,) = (task for task in plan(whole, registry) if isinstance(task, Task))
-    from bench.cell import Outcome
-    from bench.store import SuiteRecord
+    from bench.spec.cell import Outcome
+    from bench.store.store import SuiteRecord
     from tests.leaderboard.made import ENVIRONMENT
 
     store.want(SuiteRecord("quick", "t", None, [], "{}"), task.cells)
@@ -107,12 +107,15 @@ def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
 
 VALUES = st.recursive(
     st.one_of(
-        st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False),
-        st.text(st.characters(codec="utf-8")), st.lists(st.integers(0, 9)),
+        st.booleans(),
+        st.integers(-(2**60), 2**60),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters(codec="utf-8")),
+        st.lists(st.integers(0, 9)),
     ),
     lambda inner: st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=50)

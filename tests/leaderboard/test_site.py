@@ -9,14 +9,14 @@ from urllib.parse import unquote
 import jsonschema
 import pytest
 
-from bench.about import options_of
 from bench.errors import UserError
 from bench.leaderboard import collect
 from bench.leaderboard.document import schema
-from bench.leaderboard.names import file_name
 from bench.leaderboard.site import write_site
-from bench.registry import Registry
-from bench.store import Store
+from bench.plugins.describe import options_of
+from bench.plugins.registry import Registry
+from bench.store.store import Store
+from bench.web.names import file_name
 from tests.conftest import Process
 from tests.leaderboard.made import ENVIRONMENT, HOSTILE, fill, show_case, steps
 
@@ -120,9 +120,12 @@ def test_a_row_without_full_provenance_is_on_no_page(store: Store, tmp_path: Pat
     found = collect(store)
     assert {row.method for row in found.rows} == {"good", "better"}
     assert {one.method: one.reason.partition(" (")[0] for one in found.unlisted} == {
-        "dirty": "the code: it was changed since its last commit", "codeless": "the version of the code",
-        "packageless": "the versions of the packages", "nowhere": "the machine", "empty": "the version of the code",
-    }  # fmt: skip
+        "dirty": "the code: it was changed since its last commit",
+        "codeless": "the version of the code",
+        "packageless": "the versions of the packages",
+        "nowhere": "the machine",
+        "empty": "the version of the code",
+    }
     assert all(entry.method in ("good", "better") for board in found.boards for entry in board.entries)
     written = write_site(found, Registry(), tmp_path / "out")
     assert {path.name for path in written if path.parent.name == "methods"} == {"good.html", "better.html"}
@@ -130,8 +133,8 @@ def test_a_row_without_full_provenance_is_on_no_page(store: Store, tmp_path: Pat
 
 
 def test_one_result_without_provenance_keeps_its_row_out(store: Store) -> None:
-    from bench.cell import Cell, Outcome
-    from bench.store import SuiteRecord
+    from bench.spec.cell import Cell, Outcome
+    from bench.store.store import SuiteRecord
 
     cells = fill(store, steps(["good", "mixed"]), methods=["good", "mixed"])
     own = [cell for cell in cells if cell.method == "mixed"]
@@ -153,7 +156,7 @@ def test_a_package_without_a_checkout_has_its_number_as_code(store: Store) -> No
 
 
 def test_rows_without_results_are_told(store: Store) -> None:
-    from bench.store import SuiteRecord
+    from bench.store.store import SuiteRecord
     from tests.leaderboard.made import cell_of, spec_of
 
     fill(store, steps(["a"]), methods=["a"])

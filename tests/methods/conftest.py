@@ -8,21 +8,28 @@ import torch
 from torch import Tensor
 
 from bench.api import Array, Method, Problem
-from bench.draw import Drawing, draw
-from bench.limits import Limits
-from bench.member import Fitted, Member, Rows, finished
-from bench.networks import network_factory
-from bench.protocol import Architecture, Training
-from bench.stack import fit
+from bench.networks.factory import network_factory
+from bench.spec.protocol import Architecture, Training
+from bench.training.drawing import Drawing, draw
+from bench.training.limits import Limits
+from bench.training.member import Fitted, Member, Rows, finished
+from bench.training.stack import fit
 
 Fit = Callable[..., list[Fitted]]
 Draw = Callable[..., Array]
 
 
 def fitted(
-    method: Method, x: Tensor, y: Tensor, *, held: int = 0, hidden: list[int] | None = None, kind: str = "mlp",
-    seeds: int = 1, **training: Any,
-) -> list[Fitted]:  # fmt: skip
+    method: Method,
+    x: Tensor,
+    y: Tensor,
+    *,
+    held: int = 0,
+    hidden: list[int] | None = None,
+    kind: str = "mlp",
+    seeds: int = 1,
+    **training: Any,
+) -> list[Fitted]:
     """Train `seeds` networks on the rows, the last `held` of which validate, and let the method finish them."""
     task = "regression" if y.is_floating_point() else "classification"
     rows = Rows(task, x, y, torch.arange(len(x) - held), torch.arange(len(x) - held, len(x)))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from torch import nn
 from bench.api import Array, Net
 from bench.methods._batch_statistics import BatchNorm, batch_statistics
 from bench.methods.mc_batch_norm import MCBatchNorm
-from bench.networks import ResNet8
+from bench.networks.resnet8 import ResNet8
 
 SOURCE = torch.Generator().manual_seed(4)
 X = torch.randn(60, 5, generator=SOURCE)
@@ -66,9 +66,13 @@ def test_smaller_batches_spread_more(train: Callable[..., Any], draws_of: Callab
 def test_the_network_starts_as_the_suites(train: Callable[..., Any]) -> None:
     (network,) = train(MCBatchNorm(), X, Y, epochs=1, batch=20)
     assert set(network.params) == {
-        "layers.0.0.weight", "layers.0.0.bias", "layers.0.1.weight", "layers.0.1.bias", "layers.1.weight",
+        "layers.0.0.weight",
+        "layers.0.0.bias",
+        "layers.0.1.weight",
+        "layers.0.1.bias",
+        "layers.1.weight",
         "layers.1.bias",
-    }  # fmt: skip
+    }
 
 
 def test_a_network_without_hidden_layers_is_refused(train: Callable[..., Any]) -> None:

@@ -5,17 +5,17 @@ import pytest
 import torch
 
 from bench.api import Array, Method, Problem, Split
-from bench.draw import Drawing, draw
-from bench.jobs import Job, outcomes
-from bench.member import Fitted, Member, Rows
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
-from bench.networks import network_factory
-from bench.protocol import Architecture, Protocol, Training
-from bench.stack import fit
+from bench.networks.factory import network_factory
+from bench.run.jobs import Job, outcomes
+from bench.spec.protocol import Architecture, Protocol, Training
+from bench.training.drawing import Drawing, draw
+from bench.training.member import Fitted, Member, Rows
+from bench.training.stack import fit
 
 DRAWS = 20_000
 ROWS = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
@@ -73,8 +73,8 @@ def test_noise_reaches_weights_but_no_bias_and_no_normalisation() -> None:
     problem, network = Problem("classification", (3, 8, 8), 3), Architecture(kind="resnet8")
     one = Member(method, problem, network_factory(network, problem), "r", Training(epochs=1, batch=8), rows, 0)
     fitted = dict(fit([one]))[0]
+    from bench.api.tape import LiveTape, generator
     from bench.methods._weight_noise import with_noise
-    from bench.tape import LiveTape, generator
 
     noisy = with_noise(fitted.net, LiveTape(generator(0)), lambda name: 0.5)
     changed = {name for name in fitted.params if not torch.equal(noisy.params[name], fitted.params[name])}
@@ -138,8 +138,8 @@ def test_noise_is_no_path_for_the_gradient_of_its_scale() -> None:
     from torch.func import grad
 
     from bench.api import Net
+    from bench.api.tape import Tape
     from bench.methods._weight_noise import with_noise
-    from bench.tape import Tape
 
     module = torch.nn.Linear(3, 2)
     weight, noise = module.weight.detach().clone(), torch.randn(6, generator=torch.Generator().manual_seed(0))

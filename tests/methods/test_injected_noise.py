@@ -9,14 +9,14 @@ import torch
 from scipy import stats
 
 from bench.api import Array, Method, Net
+from bench.api.tape import BlankTape, LiveTape, generator
 from bench.methods._weight_noise import Law, standard
 from bench.methods.deterministic import Deterministic
 from bench.methods.drop_connect import DropConnect
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
 from bench.methods.pni import PNI
-from bench.networks import MLP
-from bench.tape import BlankTape, LiveTape, generator
+from bench.networks.mlp import MLP
 
 DRAWS = 20_000  # the relative standard error of a variance from n normal draws is sqrt(2 / n) = 1 %
 X = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
@@ -45,7 +45,7 @@ def test_degrees_of_freedom_are_students() -> None:
 
 
 def test_a_uniform_of_zero_gives_a_finite_laplace() -> None:
-    from bench.tape import Tape
+    from bench.api.tape import Tape
 
     assert torch.isfinite(standard("laplace", 5, (2,), Tape(torch.zeros(0), torch.tensor([0.0, 0.5])))).all()
 
@@ -163,6 +163,7 @@ def test_learned_levels_are_kept_for_figures() -> None:
     levels = method.init(Net(module, params, {}), BlankTape(torch.device("cpu")))
     seen = method.inspect(Net(module, params | levels, {}))
     assert {name: tuple(t.shape) for name, t in seen.items()} == {
-        "alpha:layers.0.weight": (3, 2), "alpha:layers.1.weight": (1, 3),
-    }  # fmt: skip
+        "alpha:layers.0.weight": (3, 2),
+        "alpha:layers.1.weight": (1, 3),
+    }
     assert all((t == 0.25).all() for t in seen.values())

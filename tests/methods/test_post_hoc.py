@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from scipy.optimize import minimize_scalar
 
 from bench.api import Array, Batch, Method, Problem
+from bench.api.tape import LiveTape, Tape, generator
 from bench.methods._tuning import choose, predictive_loss
 from bench.methods.deterministic import Deterministic
 from bench.methods.laplace import Laplace
@@ -17,7 +18,6 @@ from bench.methods.pep import PEP
 from bench.methods.temperature_scaling import TemperatureScaling
 from bench.methods.test_time_augmentation import TestTimeAugmentation as Augmentation  # pytest collects Test...
 from bench.methods.weight_noise import WeightNoise
-from bench.tape import LiveTape, Tape, generator
 
 SOURCE = torch.Generator().manual_seed(2)
 X = torch.randn(160, 4, generator=SOURCE)

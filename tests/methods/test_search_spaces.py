@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from bench.api import Method, Problem
-from bench.member import Member, Rows, held_out_loss
-from bench.networks import network_factory
-from bench.protocol import Architecture, Training
-from bench.registry import Registry
-from bench.stack import fit
+from bench.networks.factory import network_factory
+from bench.plugins.registry import Registry
+from bench.spec.protocol import Architecture, Training
+from bench.training.member import Member, Rows, held_out_loss
+from bench.training.stack import fit
 
 METHODS = {name: Registry().make("method", name, {}) for name in Registry().plugins("method")}
 SEARCHED = [(name, option) for name, method in METHODS.items() for option in method.search_space]

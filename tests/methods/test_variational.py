@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
 from bench.api import Array, Batch, Net
+from bench.api.tape import LiveTape, generator
 from bench.methods._langevin import first_samples, kept_samples
 from bench.methods.bayes_by_backprop import BayesByBackprop, sampled_outputs, spread
 from bench.methods.cyclical_sgmcmc import CyclicalSGMCMC
 from bench.methods.deterministic import Deterministic
 from bench.methods.sgld import SGLD
 from bench.methods.swag import SWAG
-from bench.tape import LiveTape, generator
 
 SOURCE = torch.Generator().manual_seed(3)
 X = torch.randn(40, 4, generator=SOURCE)
@@ -103,7 +103,7 @@ def test_samples_stand_in_their_places(epochs: int, cycles: int, each: int, expl
 
 def updated(method: SGLD | CyclicalSGMCMC, progress: float, gradient: float = 1.0) -> tuple[float, float]:
     """Return mean and standard deviation of the change of many weights in one step from zero."""
-    from bench.optim import SGD, Step
+    from bench.api.optim import SGD, Step
 
     module = nn.Linear(1, 50_000, bias=False)
     params: dict[str, Tensor] = {"weight": torch.zeros(50_000, 1)}
@@ -167,11 +167,17 @@ def test_swag_keeps_the_moments_of_the_iterates(train: Callable[..., Any], draws
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: BayesByBackprop(prior=0.0), lambda: SGLD(burn_in=1.0), lambda: SGLD(step=0.0), lambda: SGLD(samples=0),
-        lambda: CyclicalSGMCMC(exploration=1.0), lambda: CyclicalSGMCMC(cycles=0), lambda: SWAG(rank=1),
-        lambda: SWAG(start=1.0), lambda: SWAG(scale=-1.0),
+        lambda: BayesByBackprop(prior=0.0),
+        lambda: SGLD(burn_in=1.0),
+        lambda: SGLD(step=0.0),
+        lambda: SGLD(samples=0),
+        lambda: CyclicalSGMCMC(exploration=1.0),
+        lambda: CyclicalSGMCMC(cycles=0),
+        lambda: SWAG(rank=1),
+        lambda: SWAG(start=1.0),
+        lambda: SWAG(scale=-1.0),
     ],
-)  # fmt: skip
+)
 def test_impossible_options_are_refused(bad: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match="must be"):
         bad()

@@ -197,11 +197,7 @@ def test_larger_errors_never_improve_a_score(seed: int, worse: float) -> None:
 
 
 @PATIENT
-@given(
-    confidence=st.lists(st.floats(0, 1), min_size=1, max_size=50),
-    bins=st.integers(1, 40),
-    data=st.data(),
-)
+@given(confidence=st.lists(st.floats(0, 1), min_size=1, max_size=50), bins=st.integers(1, 40), data=st.data())
 def test_calibration_errors_equal_a_plain_loop(confidence: list[float], bins: int, data: Any) -> None:
     correct = data.draw(st.lists(st.booleans(), min_size=len(confidence), max_size=len(confidence)))
     edges: NDArray[np.float64] = np.linspace(0, 1, bins + 1)

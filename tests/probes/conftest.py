@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from bench.api import Split
-from bench.cell import Outcome
-from bench.jobs import Job, outcomes
-from bench.protocol import Architecture, Protocol, Training
-from bench.registry import Registry
+from bench.plugins.registry import Registry
+from bench.run.jobs import Job, outcomes
+from bench.spec.cell import Outcome
+from bench.spec.protocol import Architecture, Protocol, Training
 
 # Enough training to be right about most digits.
 PROTOCOL = Protocol(
     training=Training(epochs=8, batch=32, learning_rate=0.01), network=Architecture(hidden=[16]), draws=4
-)  # fmt: skip
+)
 NUMBER = 3  # of the split, and the seed
 
 

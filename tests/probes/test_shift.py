@@ -12,17 +12,17 @@ from sklearn.metrics import roc_auc_score
 
 from bench import probes
 from bench.api import Split
-from bench.cell import Outcome
 from bench.errors import UserError
 from bench.metrics import Forecast, catalogue, declaration
-from bench.plan import Refused, plan
+from bench.plan.cells import Refused, plan
+from bench.plan.suite import load_suite
+from bench.plugins.registry import Registry
 from bench.probes.shift import _means, _told_apart
-from bench.protocol import Protocol, ShiftProbe
-from bench.registry import Registry
-from bench.results import StoredResults
-from bench.run import run
-from bench.store import Store
-from bench.suite import load_suite
+from bench.run.driver import run
+from bench.spec.cell import Outcome
+from bench.spec.protocol import Protocol, ShiftProbe
+from bench.store.results import StoredResults
+from bench.store.store import Store
 
 Load = Callable[..., Split]
 USUAL = Protocol().probe  # the ordinary one

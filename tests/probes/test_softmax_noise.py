@@ -10,15 +10,15 @@ import pytest
 
 from bench import probes
 from bench.api import Split
-from bench.cell import Outcome
 from bench.errors import UserError
+from bench.plan.suite import load_suite
+from bench.plugins.registry import Registry
 from bench.probes.softmax_noise import rival
-from bench.protocol import NoiseProbe, Protocol
-from bench.registry import Registry
-from bench.results import StoredResults
-from bench.run import run
-from bench.store import Store
-from bench.suite import load_suite
+from bench.run.driver import run
+from bench.spec.cell import Outcome
+from bench.spec.protocol import NoiseProbe, Protocol
+from bench.store.results import StoredResults
+from bench.store.store import Store
 
 Load = Callable[..., Split]
 USUAL = Protocol().probe  # the ordinary one
@@ -26,8 +26,7 @@ PROBE = NoiseProbe(label=4, image=1, levels=[0.0, 0.5, 1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "draws"),
-    [("deep-ensemble", {"networks": 2}, 2), ("mcni-fixed", {"alpha": 0.3}, 4)],
+    ("method", "options", "draws"), [("deep-ensemble", {"networks": 2}, 2), ("mcni-fixed", {"alpha": 0.3}, 4)]
 )
 def test_every_level_is_what_a_noisy_dataset_gives(
     method: str, options: dict[str, Any], draws: int, ask: Callable[..., list[Outcome]], load: Load
@@ -40,9 +39,7 @@ def test_every_level_is_what_a_noisy_dataset_gives(
     np.testing.assert_array_equal(found.arrays["levels"], PROBE.levels)
     np.testing.assert_array_equal(found.arrays["image"], load().test_x[row])
     expected = np.stack([outcome.arrays["mean"][row] for outcome in usual])
-    np.testing.assert_allclose(
-        found.arrays["softmax"].mean(1), expected[:, found.arrays["classes"]], atol=1e-6
-    )  # fmt: skip
+    np.testing.assert_allclose(found.arrays["softmax"].mean(1), expected[:, found.arrays["classes"]], atol=1e-6)
     turned = expected.argmax(1)
     first = int(np.argmax(turned != 4))
     assert first > 0  # or the levels are too few to test anything
@@ -55,9 +52,7 @@ def test_methods_of_a_seed_see_the_same_image(ask: Callable[..., list[Outcome]],
     plain, small = ask("deterministic", {}, [(PROBE, load()), (weak, load())])
     [noiseless] = ask("mcni-fixed", {"alpha": 0.0}, [(PROBE, load())])  # the same network, drawn four times
     for draw in range(4):
-        np.testing.assert_allclose(
-            noiseless.arrays["softmax"][:, draw, 0], plain.arrays["softmax"][:, 0, 0], atol=1e-6
-        )  # fmt: skip
+        np.testing.assert_allclose(noiseless.arrays["softmax"][:, draw, 0], plain.arrays["softmax"][:, 0, 0], atol=1e-6)
     assert small.metrics == {}  # without a flip there is no level
     assert small.arrays["softmax"].shape == (2, 1, 2)
 

@@ -27,9 +27,12 @@ def test_the_interval_of_one_dataset_is_scipys() -> None:
     x = np.random.default_rng(0).normal(size=30)
     ours = interquartile_mean_interval([x], np.random.default_rng(1), resamples=20_000)
     theirs = scipy.stats.bootstrap(
-        (x,), lambda v, axis: scipy.stats.trim_mean(v, 0.25, axis=axis), n_resamples=20_000, method="percentile",
+        (x,),
+        lambda v, axis: scipy.stats.trim_mean(v, 0.25, axis=axis),
+        n_resamples=20_000,
+        method="percentile",
         rng=np.random.default_rng(2),
-    ).confidence_interval  # fmt: skip
+    ).confidence_interval
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
 
 
@@ -68,9 +71,7 @@ def test_the_interval_of_improvement_is_that_of_resampled_pairs() -> None:
 
 
 def test_a_performance_profile_is_a_distribution_function() -> None:
-    profile = performance_profile(
-        [[1.0, 2.0], [1.0, 3.0, 5.0, 7.0]], [0.0, 1.5, 4.0, 9.0], np.random.default_rng(0)
-    )  # fmt: skip
+    profile = performance_profile([[1.0, 2.0], [1.0, 3.0, 5.0, 7.0]], [0.0, 1.5, 4.0, 9.0], np.random.default_rng(0))
     np.testing.assert_allclose(profile.share, [0.0, (0.5 + 0.25) / 2, (1.0 + 0.5) / 2, 1.0])
     assert (profile.low <= profile.share).all()
     assert (profile.share <= profile.high).all()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bench.stats import cliffs_delta, pooled_deviation, standardised_difference, superiority
-from bench.stats.paired import Array
+from bench.stats.tests import Array
 
 few_values = arrays(np.float64, st.integers(2, 9), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 

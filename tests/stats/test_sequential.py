@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import UserError
-from bench.stats.paired import t_test
 from bench.stats.sequential import doubling, levels, spent
+from bench.stats.tests import t_test
 
 
 def test_linear_spending_is_proportional_to_the_pairs() -> None:

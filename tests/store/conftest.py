@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.store import Store
+from bench.store.store import Store
 
 PASSWORD = "a-secret"
 NewStore = Callable[..., Store]
@@ -27,22 +27,43 @@ class Server:
             for path in (folder, folder / "password"):
                 shutil.chown(path, "postgres", "postgres")
         self._run(
-            "initdb", "-D", str(folder / "data"), "-U", "uqbench", "--no-sync", "--auth=scram-sha-256", "-E", "UTF8",
-            "--locale=C.UTF-8", f"--pwfile={folder / 'password'}",
-        )  # fmt: skip
+            "initdb",
+            "-D",
+            str(folder / "data"),
+            "-U",
+            "uqbench",
+            "--no-sync",
+            "--auth=scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            f"--pwfile={folder / 'password'}",
+        )
         self._run(
-            "pg_ctl", "-D", str(folder / "data"), "-w", "-l", str(folder / "log"),
-            "-o", f"-k {folder} -c listen_addresses='' -c fsync=off", "start",
-        )  # fmt: skip
+            "pg_ctl",
+            "-D",
+            str(folder / "data"),
+            "-w",
+            "-l",
+            str(folder / "log"),
+            "-o",
+            f"-k {folder} -c listen_addresses='' -c fsync=off",
+            "start",
+        )
 
     def _run(self, program: str, *arguments: str) -> None:
         # PostgreSQL refuses to run as root.
         who = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         done = subprocess.run(
-            [*who, str(self._binaries / program), *arguments], cwd=self.folder, text=True, check=False, timeout=60,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
+            [*who, str(self._binaries / program), *arguments],
+            cwd=self.folder,
+            text=True,
+            check=False,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stdout
 
     def stop(self) -> None:

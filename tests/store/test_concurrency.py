@@ -8,16 +8,16 @@ from threading import Event
 
 from sqlalchemy import Connection
 
-from bench.schema import suites
-from bench.store import Store
+from bench.store.schema import suites
+from bench.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = 36
 
 DRIVER = """
 import sys
-from bench.cell import Cell, Outcome
-from bench.store import Store, SuiteRecord, living_owner
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store, SuiteRecord, living_owner
 url, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store, owner = Store(url), living_owner()
 cells = [Cell(f"k{i}", "toy", i, "m", i, "{}") for i in range(count)]
@@ -42,11 +42,15 @@ store.release(owner)
 def test_two_drivers_share_the_work(any_store: Store) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", DRIVER, any_store.url, str(who), str(CELLS)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+            [sys.executable, "-c", DRIVER, any_store.url, str(who), str(CELLS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
         )
         for who in range(2)
-    ]  # fmt: skip
+    ]
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -72,8 +76,8 @@ def test_two_drivers_share_the_work(any_store: Store) -> None:
 def test_two_may_want_the_same_suite_at_once(any_store: Store) -> None:
     code = """
 import sys
-from bench.cell import Cell
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell
+from bench.store.store import Store, SuiteRecord
 store = Store(sys.argv[1])
 for turn in range(8):
     cells = [Cell(f"{turn}{i}", "toy", i, "m", i, "{}") for i in range(20)]

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.cell import Cell, Outcome
 from bench.errors import UserError
-from bench.export import COLUMNS, Format, table, write, write_file
-from bench.results import StoredResults
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.store.export import COLUMNS, Format, table, write, write_file
+from bench.store.results import StoredResults
+from bench.store.store import Store, SuiteRecord
 
 STRANGE = ['a,"b"', "=1+1", "two\nlines", "ünï <x>"]
 
@@ -86,9 +86,7 @@ def test_nothing_stored_is_a_table_without_rows(form: Format, store: Store) -> N
     assert content.getvalue()
 
 
-def test_a_file_is_written_whole_or_not_at_all(
-    full: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_a_file_is_written_whole_or_not_at_all(full: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "values.csv"
     path.write_text("before", "utf-8")
 
@@ -96,7 +94,7 @@ def test_a_file_is_written_whole_or_not_at_all(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("bench.artifacts.os.fsync", fail)
+        patch.setattr("bench.store.arrays.os.fsync", fail)
         with pytest.raises(UserError, match=r"--out .*No space left on device"):
             write_file(table(full), Format.CSV, path)
     assert path.read_text("utf-8") == "before"
@@ -110,8 +108,8 @@ def test_a_file_is_written_whole_or_not_at_all(
 def test_parquet_without_its_library(full: Store, python: Callable[[str], str]) -> None:
     code = (
         "import io, sys; sys.modules['pyarrow'] = None\n"
-        "from bench.errors import UserError; from bench.store import Store\n"
-        "from bench.export import Format, table, write\n"
+        "from bench.errors import UserError; from bench.store.store import Store\n"
+        "from bench.store.export import Format, table, write\n"
         f"frame = table(Store({full.url!r}))\n"
         "try: write(frame, Format.PARQUET, io.BytesIO())\n"
         "except UserError as error: print(error)\n"

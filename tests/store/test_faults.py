@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.cell import Cell, Outcome
 from bench.errors import UserError
-from bench.store import Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store, SuiteRecord
 
 SUITE = SuiteRecord("tiny", "Tiny", None, [], "{}")
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,8 +129,8 @@ READ_ONLY = """
 import os, sys, tempfile
 sys.path.insert(0, sys.argv[2])
 from bench.errors import UserError
-from bench.cell import Cell, Outcome
-from bench.store import Store
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store
 with tempfile.TemporaryDirectory() as folder:  # loads all that another user may not be allowed to read
     Store(folder + "/other.db").close()
     Store(folder + "/other.db", writable=False).close()
@@ -168,9 +168,13 @@ def test_a_folder_that_cannot_be_written(public: Path, writing: bool) -> None:
     public.chmod(0o555)
     path.chmod(0o444)
     done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY, str(path), str(ROOT)], capture_output=True, text=True, check=False, cwd="/",
+        [sys.executable, "-c", READ_ONLY, str(path), str(ROOT)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
         timeout=60,
-    )  # fmt: skip
+    )
     store.close()
     lines = done.stdout.splitlines()
     assert lines[:1] == ["20 ['tiny']"], done.stderr
@@ -188,9 +192,13 @@ def test_changes_that_cannot_be_seen_are_not_left_out_in_silence(public: Path) -
     store.close()
     copy.chmod(0o555)
     done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY, str(copy / path.name), str(ROOT)], capture_output=True, text=True,
-        check=False, cwd="/", timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", READ_ONLY, str(copy / path.name), str(ROOT)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=60,
+    )
     copy.chmod(0o755)
     assert done.stdout.startswith("20 ") or "copy both files into a folder that can be written" in done.stderr
 
@@ -268,7 +276,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=60
-    )  # fmt: skip
+    )
     *numbers, last = done.stdout.splitlines()
     assert last.startswith("--store "), done.stderr
     assert "still there" in last

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.schema import SCHEMA, content_hash
-from bench.store import Store
+from bench.store.schema import SCHEMA, content_hash
+from bench.store.store import Store
 
 # What schema 1 made, word for word.
 SCHEMA_1 = """
@@ -117,7 +117,7 @@ def test_a_crash_in_the_middle_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"bench.artifacts.ArrayFiles.{step}", crash)
+        patch.setattr(f"bench.store.arrays.ArrayFiles.{step}", crash)
         with pytest.raises(KeyboardInterrupt):
             Store(str(old))
     assert sql(old, ("SELECT version FROM schema", ())) == [(1,)]

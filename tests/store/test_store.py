@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from bench import cli_options
-from bench.cell import Cell, Outcome
+from bench.cli import options as cli_options
 from bench.errors import UserError
-from bench.schema import content_hash
-from bench.store import DEFAULT_URL, Store, SuiteRecord
+from bench.spec.cell import Cell, Outcome
+from bench.store.schema import content_hash
+from bench.store.store import DEFAULT_URL, Store, SuiteRecord
 
 CELL = Cell("k0", "toy", 0, "mc-dropout", 0, '{"seed": 0}')
 OTHER = Cell("k1", "toy", 1, "mc-dropout", 1, "{}")
@@ -41,9 +41,15 @@ def test_what_is_saved_is_there_after_reopening(any_store: Store) -> None:
     assert [(r["key"], r["status"], r["seed"], r["split"]) for r in rows] == [("k0", "ok", 0, 0), ("k1", None, 1, 1)]
     hashed = content_hash(SUITE.content)
     expected = {
-        "training": '{"e": [3]}', "environment": '{"code": "abc123-dirty", "python": "3"}', "code": "abc123",
-        "dirty": True, "spec": CELL.spec, "suite_hash": hashed, "arrays": None, **timing,
-    }  # fmt: skip
+        "training": '{"e": [3]}',
+        "environment": '{"code": "abc123-dirty", "python": "3"}',
+        "code": "abc123",
+        "dirty": True,
+        "spec": CELL.spec,
+        "suite_hash": hashed,
+        "arrays": None,
+        **timing,
+    }
     assert {name: rows[0][name] for name in expected} == expected
     about = {"name": "tiny", "title": "Tiny", "baseline": "mc-dropout", "metrics": ["rmse"]}
     assert again.suites() == {"tiny": {**about, "content": SUITE.content, "hash": hashed}}
@@ -264,5 +270,5 @@ def test_looking_into_a_store_needs_no_torch(python: Callable[[str], str]) -> No
     names = ("store", "cli_store", "status", "looking", "merging", "cleaning", "export", "results")
     modules = ", ".join(f"bench.{name}" for name in names)
     assert python(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
-    light = "import sys, bench.cli, bench.cli_store; print({'numpy', 'pandas', 'sqlalchemy'} & set(sys.modules))"
+    light = "import sys, bench.cli.main, bench.cli.store; print({'numpy', 'pandas', 'sqlalchemy'} & set(sys.modules))"
     assert python(light) == "set()"

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.func import jacrev, vmap
 
 from bench.api import Batch, Method, Net, Problem
-from bench.optim import Optimizer, Step
-from bench.tape import BlankTape, Tape
+from bench.api.optim import Optimizer, Step
+from bench.api.tape import BlankTape, Tape
 
 Tensors = dict[str, Tensor]
 
@@ -224,9 +224,14 @@ class LooksAtVmap(Broken):
     """Breaks plain-path: other steps where it is called without vmap."""
 
     def update(
-        self, net: Net, gradient: Mapping[str, Tensor], optimizer: Optimizer, state: Mapping[str, Tensor], step: Step,
+        self,
+        net: Net,
+        gradient: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        state: Mapping[str, Tensor],
+        step: Step,
         tape: Tape,
-    ) -> tuple[Tensors, Tensors]:  # fmt: skip
+    ) -> tuple[Tensors, Tensors]:
         if not torch._C._functorch.is_batchedtensor(step.learning_rate):
             step = replace(step, learning_rate=2 * step.learning_rate)
         return optimizer.update(net.params, gradient, state, step)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bench.data import VARIABLE
-from bench.registry import Kind, Registry
+from bench.machine.data_files import VARIABLE
+from bench.plugins.registry import Kind, Registry
 from bench.testing import Check, dataset_checks, method_checks, report_checks
 from bench.testing.check import judge
 from bench.testing.verify import subject_of

@@ -146,11 +146,20 @@ class Greedy(Healthy):
 
 
 BROKEN: dict[str, Dataset] = {
-    "options": NoDefault(40), "version": NoVersion(), "card": NoLicence(), "expected-failures": BadExcuse(),
-    "skip": BadSkip(), "arrays": NotFinite(), "stated-shape": OtherShape(), "same-rows": Changing(),
-    "splits-differ": OneSplit(), "disjoint": Leaking(), "isolated": Shared(), "global-randomness": GlobalNumbers(),
+    "options": NoDefault(40),
+    "version": NoVersion(),
+    "card": NoLicence(),
+    "expected-failures": BadExcuse(),
+    "skip": BadSkip(),
+    "arrays": NotFinite(),
+    "stated-shape": OtherShape(),
+    "same-rows": Changing(),
+    "splits-differ": OneSplit(),
+    "disjoint": Leaking(),
+    "isolated": Shared(),
+    "global-randomness": GlobalNumbers(),
     "memory": Greedy(),
-}  # fmt: skip
+}
 
 
 def test_the_healthy_dataset_passes_all() -> None:
@@ -183,8 +192,11 @@ class Elsewhere(Healthy):
 def test_without_its_files_a_dataset_is_asked_for_its_words_only() -> None:
     states = {v.check: v.state for v in verify(Elsewhere())}
     assert {name for name, state in states.items() if state == "ok"} == {
-        "options", "version", "card", "expected-failures",
-    }  # fmt: skip
+        "options",
+        "version",
+        "card",
+        "expected-failures",
+    }
     assert set(states.values()) == {"ok", "not applicable"}
 
 

@@ -151,11 +151,19 @@ class GlobalNumbers(Healthy):
 
 
 BROKEN: dict[str, Report] = {
-    "options": NotADataclass(), "docstring": Mute(), "order": NoOrder(), "expected-failures": BadExcuse(),
-    **{name: Picky(name) for name in SITUATIONS}, "captions": NoCaption(), "figure-data": NoNumbers(),
-    "figures-draw": BadMath(), "unchanged": Writing(), "figures-closed": LeftOpen(), "repeatable": Counting(),
+    "options": NotADataclass(),
+    "docstring": Mute(),
+    "order": NoOrder(),
+    "expected-failures": BadExcuse(),
+    **{name: Picky(name) for name in SITUATIONS},
+    "captions": NoCaption(),
+    "figure-data": NoNumbers(),
+    "figures-draw": BadMath(),
+    "unchanged": Writing(),
+    "figures-closed": LeftOpen(),
+    "repeatable": Counting(),
     "global-randomness": GlobalNumbers(),
-}  # fmt: skip
+}
 
 
 def test_the_healthy_report_passes_all() -> None:

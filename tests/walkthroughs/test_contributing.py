@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     _, *arguments = shlex.split(command)
     return subprocess.run(
-        [sys.executable, "-m", "bench.cli", *arguments],
+        [sys.executable, "-m", "bench", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.registry import Registry
-from bench.scaffold import scaffold
+from bench.plugins.registry import Registry
+from bench.plugins.scaffold import scaffold
 from tests.conftest import done
 
 ROOT = Path(__file__).resolve().parents[2]

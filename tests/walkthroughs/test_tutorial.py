@@ -39,7 +39,7 @@ def call(line: str, folder: Path) -> None:
     command, _, remark = line.partition("#")
     expected = int(re.sub(r"\D", "", remark) or 0)
     program, *arguments = shlex.split(command)
-    module = {"uqbench": [sys.executable, "-m", "bench.cli"], "python": [sys.executable]}[program]
+    module = {"uqbench": [sys.executable, "-m", "bench"], "python": [sys.executable]}[program]
     done = subprocess.run([*module, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == expected, f"{line}\n{done.stdout}\n{done.stderr}"
 

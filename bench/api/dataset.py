@@ -1,0 +1,79 @@
+"""A dataset gives numbered splits of its rows, in original units. Nothing here loads torch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from numpy.typing import NDArray
+
+from bench.machine.data_files import File
+
+Task = Literal["regression", "classification"]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a network is asked to do: the task, the shape of one input row, how many outputs."""
+
+    task: Task
+    inputs: tuple[int, ...]
+    outputs: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """One train/test split of a dataset, in original units."""
+
+    task: Task
+    train_x: Array
+    train_y: Array
+    test_x: Array
+    test_y: Array
+    classes: int = 0  # classification only
+    test_truth: Array | None = None  # the noise-free target at the test rows, where it is known
+    about: str = ""  # what rows these are, where a dataset may return one or another
+
+    @property
+    def problem(self) -> Problem:
+        """What a network is asked to do on this split."""
+        outputs = self.classes if self.task == "classification" else 1
+        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs)
+
+
+class Dataset:
+    """A name in `uqbench list datasets`. Subclass it as a frozen dataclass whose fields are its options."""
+
+    version: ClassVar[str] = "1"  # part of a cell's key: raise it when the rows change
+    task: ClassVar[Task]
+    notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
+    source: ClassVar[str] = ""  # where the rows come from
+    licence: ClassVar[str] = ""
+    shape: ClassVar[tuple[int, ...]] = ()  # all rows, then one row's shape: to be told where the files are not there
+    files: ClassVar[Sequence[File]] = ()  # what has to be on the disk; 'uqbench data' fetches and verifies it
+    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
+
+    def skip(self) -> str | None:
+        """Return why the data cannot be had here and what to do about it, or None."""
+        return None
+
+    def load(self, split: int) -> Split:
+        """Return split number 0, 1, 2, ..., always the same rows for the same number."""
+        raise NotImplementedError
+
+    def fetch(self, folder: Path) -> None:
+        """Bring the files into a data folder, verified; overridden where a library knows better how."""
+        from bench.machine.download import fetch
+
+        fetch(self.files, folder)
+
+
+def options(plugin: object) -> dict[str, Any]:
+    """Return the fields of a plug-in with their values."""
+    return {f.name: getattr(plugin, f.name) for f in fields(plugin)}  # type: ignore[arg-type]  # plug-ins are dataclasses
+
+
+def float_options(plugin: object) -> dict[str, float]:
+    """Return the fields that may differ between the members of a stack."""
+    return {name: value for name, value in options(plugin).items() if isinstance(value, float)}

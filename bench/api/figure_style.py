@@ -1,0 +1,158 @@
+"""The house style of figures: one theme, and one look for each method, the same in every figure.
+
+Colours are seaborn's `colorblind` palette without its two lightest. A look is a colour, a line and a marker, so that
+twenty methods can be told apart, also in grey. Pages replace the colours below by their own variables and so draw the
+same figure on dark and on light paper.
+"""
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9")
+LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+
+INK, SOFT, GRID, PAPER = "#1f2329", "#57606b", "#d8dee5", "#ffffff"
+# One hue for "better" and one for "worse" that no kind of colour blindness mixes up.
+BETTER, WORSE, EVEN = COLOURS[0], COLOURS[3], "#8b949f"
+
+MOST_NAMED = 24  # characters of a name in a figure; the data table has it whole
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+    filled: bool
+
+    def of_line(self) -> dict[str, Any]:
+        """Return the arguments of `Axes.plot` for a curve without markers."""
+        return {"color": self.colour, "linestyle": self.line, "linewidth": 1.6}
+
+    def of_points(self) -> dict[str, Any]:
+        """Return the arguments of `Axes.plot` for the markers."""
+        face = self.colour if self.filled else PAPER
+        return {"color": self.colour, "marker": self.marker, "markerfacecolor": face, "markersize": 5.5}
+
+
+@cache
+def look(method: str) -> Look:
+    """Return how a method is drawn: it depends on its name and on nothing else."""
+    known = _known()
+    if method in known:
+        colour, line, marker = known[method]
+        return Look(COLOURS[colour], LINES[line], MARKERS[marker], True)
+    number = int.from_bytes(hashlib.blake2b(method.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+    number, colour = divmod(number, len(COLOURS))
+    number, marker = divmod(number, len(MARKERS))
+    return Look(COLOURS[colour], LINES[number % len(LINES)], MARKERS[marker], False)
+
+
+@cache
+def _known() -> dict[str, tuple[int, int, int]]:
+    table = tomllib.loads((files("bench.api") / "figure_style.toml").read_text("utf-8"))["methods"]
+    return {name: (colour, line, marker) for name, (colour, line, marker) in table.items()}
+
+
+def short(name: str) -> str:
+    """Return a name for a figure: one line that cannot push everything else aside, without mathematics in it."""
+    plain = " ".join(name.split()).replace("$", r"\$")
+    return plain if len(plain) <= MOST_NAMED else plain[: MOST_NAMED - 1] + "…"
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house style inside of it; matplotlib's own settings are as before after it."""
+    import matplotlib
+    import seaborn
+    from cycler import cycler
+
+    settings = {
+        **seaborn.axes_style("whitegrid"),
+        **seaborn.plotting_context("paper"),
+        "font.family": ["sans-serif"],
+        "font.size": 9,
+        "axes.titlesize": 9.5,
+        "axes.labelsize": 9,
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.titlecolor": INK,
+        "xtick.color": SOFT,
+        "ytick.color": SOFT,
+        "axes.edgecolor": GRID,
+        "grid.color": GRID,
+        "grid.linewidth": 0.6,
+        "axes.linewidth": 0.8,
+        "axes.facecolor": "none",
+        "figure.facecolor": PAPER,
+        "savefig.facecolor": PAPER,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": cycler(color=COLOURS),
+        "patch.edgecolor": "none",
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def panels(
+    count: int, *, width: float = 3.4, height: float = 2.6, most: int = 3, **shared: Any
+) -> tuple["Figure", "list[Axes]"]:
+    """Return a figure of so many panels, at most `most` beside each other; it is not known to pyplot."""
+    from matplotlib.figure import Figure
+
+    columns = 2 if count == 4 and most == 3 else min(most, max(count, 1))
+    rows = math.ceil(max(count, 1) / columns)
+    figure = Figure(figsize=(width * columns + 0.3, height * rows + 0.4), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, **shared).flatten())
+    for place, axis in enumerate(axes[count:], start=count):
+        axis.set_axis_off()
+        if place >= columns:  # with a shared axis, the panel above it is the last of its column and has the numbers
+            axes[place - columns].tick_params(labelbottom=True)
+    return figure, axes[:count]
+
+
+def plain_logarithmic(axes: "Axes", x: bool = False, y: bool = False) -> None:
+    """Make axes logarithmic, with plain numbers; at 1, 2 and 5 times the powers of ten where there are few of those."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
+        if wanted:
+            scale("log")
+            low, high = axis.get_view_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axis.set_minor_formatter(NullFormatter())
+
+
+def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) -> None:
+    """Put one legend of all methods below a figure."""
+    from matplotlib.lines import Line2D
+
+    lines = []
+    for style in map(look, methods):
+        marks: dict[str, Any] = {"marker": style.marker, "markersize": 4} if points else {}
+        face: dict[str, Any] = {} if style.filled or not points else {"markerfacecolor": PAPER}
+        lines.append(Line2D([], [], **style.of_line(), **marks, **face))
+    columns = min(len(methods), max(2, int(figure.get_figwidth() // 1.5)))
+    figure.legend(lines, [short(m) for m in methods], loc="outside lower center", ncols=columns, handlelength=2.6)

@@ -1,0 +1,128 @@
+"""A report turns the results of a suite into sections of text, tables and figures. Nothing here loads torch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from bench.api.dataset import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Predictions of one cell at its test rows, in original units: what figures are drawn from."""
+
+    observed: Array
+    mean: Array
+    variance: Array  # NaN where one draw has none
+    x: Array | None = None  # kept where a row is one number and can be an axis
+    truth: Array | None = None  # the noise-free target, where it is known
+
+
+class Results(Protocol):
+    """What a report may look at: the results of one suite."""
+
+    suite: str
+    title: str
+    baseline: str | None
+    metrics: list[str]  # what the suite wants shown first
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """One row a metric value: suite, dataset, split, method, seed, metric, value, key."""
+        ...
+
+    @property
+    def cells(self) -> "pd.DataFrame":
+        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
+        ...
+
+    @property
+    def remarks(self) -> "pd.DataFrame":
+        """One row a remark on the data, or on what could not run: dataset, method, text."""
+        ...
+
+    @property
+    def failures(self) -> "pd.DataFrame":
+        """One row a cell that failed or diverged: suite, dataset, split, method, seed, status, message."""
+        ...
+
+    def curves(self, key: str) -> Curves | None:
+        """Return the stored predictions of one cell."""
+        ...
+
+    def arrays(self, key: str) -> Mapping[str, Array]:
+        """Return all arrays that were stored of one cell, by name (`history/train_loss`, `inspect/...`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A few words and their values, side by side: the numbers a reader looks for first."""
+
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data frame with a caption; cells are printed as text, numbers to four significant digits.
+
+    It is also written as CSV and LaTeX. `numbers` is what the CSV holds instead, where cells of the table hold more
+    than one number ("1.2 ± 0.3").
+    """
+
+    caption: str
+    data: "pd.DataFrame"
+    bold: frozenset[tuple[int, int]] = frozenset()  # (row, column) positions to stand out
+    name: str = ""  # of its files; by default from the caption
+    numbers: "pd.DataFrame | None" = None
+    folded: bool = False  # for those who want to know: closed until it is opened
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A matplotlib figure with a caption that also says in words what is to be seen.
+
+    `data` is what it shows as a table, for those who cannot see it and for those who want the numbers.
+    """
+
+    name: str
+    caption: str
+    figure: "MatplotlibFigure"
+    data: "pd.DataFrame | None" = None
+
+
+Block = Text | Facts | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+class Report:
+    """A section of a report. Subclass it as a frozen dataclass whose fields are its options."""
+
+    order: ClassVar[int] = 50  # sections stand in this order, then by name
+    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
+
+    def section(self, results: Results) -> Section | None:
+        """Return the section of one suite, or None where the results hold nothing for it."""
+        raise NotImplementedError
+
+    def overall(self, suites: Sequence[Results]) -> Section | None:
+        """Return a section about all suites of the page together, or None; it stands before those of the suites."""
+        return None

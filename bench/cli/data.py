@@ -1,0 +1,161 @@
+"""`uqbench data`: where datasets look for their files, what is there, and how to have the rest."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import json_option, plugin_option
+from bench.errors import UserError
+
+if TYPE_CHECKING:
+    from bench.api import Dataset
+
+names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
+folder_option = click.option("--data", "folder", metavar="DIR", help="Where files are looked for first, and put.")
+
+
+@click.group()
+def data() -> None:
+    """Find, download and verify the files of datasets.
+
+    Files are looked for in --data, then in UQBENCH_DATA, then in the user's cache folder.
+    """
+
+
+@data.command("list")
+@names_argument
+@folder_option
+@plugin_option
+@json_option
+def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
+    """Tell where data is looked for, and which files are there."""
+    from bench.machine.data_files import find, folders
+
+    _look_in(folder)
+    rows: list[dict[str, Any]] = []
+    for name, dataset in _datasets(names, plugins).items():
+        for file in dataset.files:
+            path = find(file.name)
+            state = "missing" if path is None else "there" if path.stat().st_size == file.size else "damaged"
+            rows.append(
+                {
+                    "dataset": name,
+                    "file": file.name,
+                    "bytes": file.size,
+                    "state": state,
+                    "path": str(path) if path else None,
+                    "url": file.origin.url,
+                }
+            )
+        if not dataset.files:
+            rows.append({"dataset": name, "file": None, "bytes": 0, "state": "no download", "path": None, "url": None})
+    if as_json:
+        click.echo(json.dumps({"folders": [str(f) for f in folders()], "files": rows}, indent=2))
+        return
+    for place in folders():
+        click.echo(f"looked in: {place}{'' if place.is_dir() else ' (no such folder)'}")
+    width = max((len(row["dataset"]) for row in rows), default=0)
+    for row in rows:
+        about = f"{row['path'] or row['file']} ({row['bytes']:,} bytes)" if row["file"] else "needs no file"
+        click.echo(f"{row['dataset']:<{width}}  {row['state']:<11}  {about}")
+
+
+@data.command()
+@names_argument
+@folder_option
+@plugin_option
+def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> None:
+    """Download what is missing (all datasets, or those named) and verify it."""
+    from bench.machine.data_files import folders
+    from bench.machine.download import is_there
+
+    _look_in(folder, make=True)
+    place, failures = folders()[0], 0
+    for name, dataset in _datasets(names, plugins).items():
+        if not dataset.files:
+            if name in names:
+                click.echo(f"{name}: needs no download")
+            continue
+        if _found(dataset):
+            click.echo(f"{name}: there already")
+            continue
+        try:
+            dataset.fetch(place)
+            wrong = [file.name for file in dataset.files if not is_there(file, place)]
+            if wrong:
+                raise UserError(f"{wrong[0]} is missing or damaged in {place} after the download")
+            click.echo(f"{name}: downloaded to {place} and verified")
+        except UserError as error:  # the others may still be had
+            failures += 1
+            click.echo(f"uqbench: {name}: {' '.join(str(error).split())}", err=True)
+    if failures:
+        sys.exit(2)
+
+
+@data.command()
+@names_argument
+@folder_option
+@plugin_option
+@json_option
+def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
+    """Compare every file that is there with its checksum; exit 1 if one is damaged, or a named one missing."""
+    from bench.machine.data_files import find
+
+    _look_in(folder)
+    rows: list[dict[str, Any]] = []
+    for name, dataset in _datasets(names, plugins).items():
+        for file in dataset.files:
+            path = find(file.name)
+            fault = file.fault(path) if path else None
+            state = "missing" if path is None else "damaged" if fault else "ok"
+            rows.append({"dataset": name, "file": file.name, "state": state, "path": str(path or ""), "fault": fault})
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    for row in () if as_json else rows:
+        about = f": {row['fault']}" if row["fault"] else ""
+        click.echo(f"{row['state']:<8} {row['dataset']:<9} {row['path'] or row['file']}{about}")
+    bad = ("damaged", "missing") if names else ("damaged",)
+    if any(row["state"] in bad for row in rows):
+        sys.exit(1)
+
+
+def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Dataset"]:
+    from bench.plugins.registry import Registry
+
+    registry = Registry([Path(p) for p in plugins])
+    made: dict[str, Dataset] = {}
+    for name in names or registry.plugins("dataset"):
+        try:
+            made[name] = registry.make("dataset", name, {})
+        except UserError as error:
+            if names:
+                raise
+            click.echo(f"uqbench: {error}", err=True)  # one broken plug-in does not hide the others
+    return made
+
+
+def _found(dataset: "Dataset") -> bool:
+    from bench.machine.data_files import find
+
+    paths = [(file, find(file.name)) for file in dataset.files]
+    return all(path is not None and file.fault(path) is None for file, path in paths)
+
+
+def _look_in(folder: str | None, *, make: bool = False) -> None:
+    from bench.machine.data_files import VARIABLE
+
+    if folder is None:
+        return
+    try:
+        if make:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--data {folder}: {error.strerror}") from None
+    if not Path(folder).is_dir():
+        raise UserError(f"--data {folder}: no such folder")
+    os.environ[VARIABLE] = folder

@@ -1,0 +1,130 @@
+"""`uqbench doctor`: what is here, and what to do about what is not."""
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.errors import UserError
+from bench.machine.data_files import folders
+from bench.machine.environment import cores, cpu_model, package_versions
+from bench.plugins.registry import FOLDERS, Registry
+
+State = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at; a problem says what to do."""
+
+    state: State
+    subject: str
+    text: str
+
+
+def examine(registry: Registry, store: str) -> list[Finding]:
+    """Look at everything a run depends on."""
+    findings = [_python(), *_packages()]
+    if not any(f.state == "problem" for f in findings):
+        findings += [_device(), _threads(), _compiler()]
+    return [*findings, *_plugins(registry), *_data(), _writable(store)]
+
+
+def _python() -> Finding:
+    return Finding("ok", "python", f"{sys.version.split()[0]} at {sys.executable}")
+
+
+def _packages() -> list[Finding]:
+    found = package_versions()
+    missing = [name for name, version in found.items() if version is None and name != "uqbench"]
+    there = ", ".join(f"{name} {version}" for name, version in found.items() if version)
+    findings = [Finding("ok", "packages", there)]
+    if missing:
+        findings.append(
+            Finding("problem", "packages", f"missing: {', '.join(missing)}; run 'pip install uqbench' again")
+        )
+    if found["uqbench"] is None:
+        findings.append(Finding("note", "packages", "uqbench is not installed; it runs from this folder"))
+    return findings
+
+
+def _device() -> Finding:
+    import torch
+
+    if torch.cuda.is_available():
+        return Finding("ok", "device", f"cuda: {torch.cuda.get_device_name()}; cpu: {cpu_model()}")
+    return Finding("note", "device", f"cpu: {cpu_model()}; no CUDA device is seen, --device cuda is not possible")
+
+
+def _threads() -> Finding:
+    import torch
+
+    policy = os.environ.get("OMP_WAIT_POLICY", "")
+    text = f"{torch.get_num_threads()} torch threads on {cores()} cores, OMP_WAIT_POLICY={policy}"
+    if policy.upper() != "PASSIVE":
+        return Finding("problem", "threads", f"{text}: waiting threads will spin; unset it or set it to PASSIVE")
+    return Finding("ok", "threads", text)
+
+
+def _compiler() -> Finding:
+    from bench.training.tracing import compiler_found
+
+    if compiler_found():
+        return Finding("ok", "compiler", "a C++ compiler is found: long trainings are compiled")
+    return Finding("note", "compiler", "no C++ compiler (g++ or clang++): everything works, long trainings are slower")
+
+
+def _plugins(registry: Registry) -> list[Finding]:
+    findings = []
+    for kind in FOLDERS:
+        names = registry.plugins(kind)
+        broken = []
+        for name in names:
+            try:
+                registry.load(kind, name)
+            except UserError as error:
+                broken.append(Finding("problem", f"{kind}s", str(error)))
+        findings.append(Finding("ok", f"{kind}s", ", ".join(n for n in names)))
+        findings += broken
+    return findings
+
+
+def _data() -> list[Finding]:
+    findings = []
+    for folder in folders():
+        if folder.is_dir():
+            content = sorted(entry.name for entry in folder.iterdir())
+            findings.append(Finding("ok", "data", f"{folder}: {', '.join(content) or 'empty'}"))
+        else:
+            findings.append(
+                Finding("note", "data", f"{folder}: no such folder; the embedded datasets need none, others look there")
+            )
+    return findings
+
+
+def _writable(store: str) -> Finding:
+    if "://" in store and not store.startswith("sqlite"):
+        return _answering(store)
+    path = Path(store.removeprefix("sqlite:///"))
+    if path.is_dir():
+        return Finding("problem", "store", f"{path} is a folder; name a file in it with --store PATH")
+    folder = next(p for p in (path.absolute().parent, *path.absolute().parents) if p.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Finding("ok", "store", f"{path} ({'exists' if path.exists() else 'will be made by the first run'})")
+    except OSError as error:
+        return Finding("problem", "store", f"{folder}: {error.strerror}; choose another place with --store PATH")
+
+
+def _answering(store: str) -> Finding:
+    from bench.store.store import Store
+
+    try:
+        opened = Store(store, writable=False)
+    except UserError as error:
+        return Finding("problem", "store", str(error))
+    shown = opened.shown
+    opened.close()
+    return Finding("ok", "store", f"{shown} answers")

@@ -1,0 +1,234 @@
+"""`uqbench baseline`, `uqbench gate` and `uqbench history`: numbers under regression control."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import STORE, data_option, look_in, plugin_option
+from bench.errors import UserError
+
+if TYPE_CHECKING:
+    from bench.gate.baseline import Baseline
+    from bench.gate.measure import Measuring
+    from bench.plan.suite import Suite
+
+store_option = click.option(
+    "--store", metavar="URL", help="Read what is stored there and run the rest into it.  [default: run everything anew]"
+)
+workers_option = click.option("--workers", type=click.IntRange(min=1), help="Worker processes; by default as it pays.")
+
+
+@click.command()
+@click.argument("suite")
+@click.option("--out", metavar="FILE", help="The file.  [default: baselines/SUITE.json]")
+@click.option("--seeds", type=click.IntRange(min=1), help="How many seeds, instead of the suite's number.")
+@click.option("--update", is_flag=True, help="Replace the baseline that is there; needs --why.")
+@click.option("--why", metavar="REASON", help="Why the numbers may change; kept in the file.")
+@store_option
+@workers_option
+@data_option
+@plugin_option
+def baseline(
+    suite: str,
+    out: str | None,
+    seeds: int | None,
+    update: bool,
+    why: str | None,
+    store: str | None,
+    workers: int | None,
+    data: str | None,
+    plugins: Sequence[str],
+) -> None:
+    """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
+    from bench.gate.baseline import Baseline, read_baseline, write_baseline
+    from bench.gate.same_suite import asked_of
+
+    chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
+    before = read_baseline(path) if path.exists() else None
+    if before is not None and not update:
+        raise UserError(f"{path} is there already; replace it with --update --why REASON")
+    if update and not (why or "").strip():
+        raise UserError("--update: say why the numbers may change, with --why REASON; it is kept in the file")
+    if update and before is None:
+        raise UserError(f"--update: there is no {path} yet; leave --update out")
+    if before is not None and before.suite != chosen.name:
+        raise UserError(f"{path} is the baseline of suite {before.suite}, not of {chosen.name}")
+    number = seeds or (len(before.measured.seeds) if before else chosen.seeds)
+    with _measuring(chosen, plugins, store, workers, number) as measure:
+        made = measure(number)
+    if not made.values:
+        raise UserError(
+            f"suite {chosen.name}: nothing was measured, so there is no baseline; see 'uqbench run {suite}'"
+        )
+    reasons = (*(before.reasons if before else ()), _reason(", ".join(made.codes), (why or "first baseline").strip()))
+    written = Baseline(chosen.name, asked_of(chosen), made, reasons)
+    write_baseline(written, path)
+    _tell_baseline(written, before, path)
+
+
+@click.command()
+@click.argument("suite")
+@click.option("--baseline", "baseline_file", required=True, metavar="FILE", help="Made by 'uqbench baseline'.")
+@store_option
+@click.option("--sequential", is_flag=True, help="Look at few seeds first, and at more only where it is undecided.")
+@click.option(
+    "--first",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="SEEDS",
+    help="Seeds of the first look of --sequential; each further look has twice as many.",
+)
+@click.option("--strict", is_flag=True, help="Inconclusive comparisons fail, too.")
+@click.option("--json", "json_", is_flag=True, help="Print JSON.")
+@click.option("--junit", metavar="FILE", help="Also write JUnit's XML.")
+@click.option("--markdown", "markdown_file", metavar="FILE", help="Also write a summary for a pull request.")
+@workers_option
+@data_option
+@plugin_option
+def gate(
+    suite: str,
+    baseline_file: str,
+    store: str | None,
+    sequential: bool,
+    first: int,
+    strict: bool,
+    json_: bool,
+    junit: str | None,
+    markdown_file: str | None,
+    workers: int | None,
+    data: str | None,
+    plugins: Sequence[str],
+) -> None:
+    """Tell whether any number of SUITE is worse than its baseline: exit 0 if not, 1 if so."""
+    from bench.gate import files, text
+    from bench.gate.baseline import read_baseline
+    from bench.gate.same_suite import check_suite_against
+    from bench.stats.sequential import doubling
+
+    held_to = read_baseline(Path(baseline_file))
+    chosen = _suite(suite, data)
+    check_suite_against(chosen, held_to, baseline_file)
+    from bench.gate.measure import gate_suite  # brings torch, which a mistake in the call need not wait for
+
+    seeds = len(held_to.measured.seeds)
+    looks = doubling(first, seeds) if sequential else ()
+    with _measuring(chosen, plugins, store, workers, seeds) as measure:
+        made = gate_suite(chosen, held_to, measure, looks)
+    if junit:
+        files.write(Path(junit), files.junit(made, strict=strict))
+    if markdown_file:
+        files.write(Path(markdown_file), text.markdown(made, strict=strict))
+    click.echo(files.as_json(made, strict=strict) if json_ else "\n".join(text.gate_lines(made, strict=strict)))
+    if made.failing(strict=strict):
+        sys.exit(1)
+
+
+@click.command()
+@click.option("--metric", required=True, metavar="NAME", help="The metric.")
+@click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
+@click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
+@click.option(
+    "--store",
+    "urls",
+    multiple=True,
+    default=[STORE],
+    show_default=True,
+    metavar="URL",
+    help="Where results are kept; repeat it for the stores of several versions.",
+)
+def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
+    """Write how a metric went over the versions of the code, with the commits at which it changed."""
+    from contextlib import ExitStack, closing
+
+    from bench.history.files import metric_history, write_history
+    from bench.store.store import Store
+
+    with ExitStack() as opened:
+        stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
+        found = metric_history(stores, metric, suite)
+    written = write_history(metric, found, Path(out))
+    versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
+    count = f"{len(found.lines)} series, {len(versions)} version{'s' * (len(versions) != 1)}"
+    click.echo(f"{metric}: {count} of code, plug-ins and harness")
+    for one in found.lines:
+        for change in one.changes:
+            version, label = one.series.versions[change.at], one.series.label
+            click.echo(
+                f"{'better' if change.better else 'worse '} since {version.name}: {label.method} on {label.dataset}: "
+                f"{change.before:.4g} -> {change.after:.4g}  {version.subject}".rstrip()
+            )
+    if any(one.changes for one in found.lines):
+        click.echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
+    click.echo(f"history: {written[0]}")
+
+
+def _suite(name: str, data: str | None) -> "Suite":
+    from bench.plan.suite import load_suite
+
+    look_in(data)
+    return load_suite(name).only([], [])  # without what runs only when it is asked for by name
+
+
+@contextmanager
+def _measuring(
+    suite: "Suite", plugins: Sequence[str], store: str | None, workers: int | None, seeds: int
+) -> "Iterator[Measuring]":
+    """Give what measures the suite, with a bar for people who watch."""
+    from tqdm import tqdm
+
+    from bench.gate.measure import Measuring, StoppedError, store_for
+    from bench.plugins.registry import Registry
+    from bench.run.executors.choice import choose
+    from bench.run.signals import polite_stop
+
+    total = len(suite.datasets) * len(suite.methods) * seeds
+    bar = tqdm(total=total, unit="cell", desc=suite.name, disable=None, file=sys.stderr)
+    with (
+        store_for(store) as opened,
+        bar,
+        polite_stop(lambda told: tqdm.write(f"uqbench: {told}", file=sys.stderr)) as stop,
+    ):
+        how: dict[str, Any] = {
+            "engine": choose("auto", workers, None, "cpu", None),
+            "watch": lambda cell, outcome: bar.update(),
+            "tell": bar.set_postfix_str,
+            "stopping": lambda: bool(stop),
+        }
+        try:
+            yield Measuring(suite, Registry([Path(p) for p in plugins]), opened, how)
+        except StoppedError as error:
+            click.echo(f"uqbench: {error}", err=True)
+            sys.exit(128 + (stop.signal or 2))
+
+
+def _reason(code: str, why: str) -> Any:
+    import datetime
+
+    from bench.gate.baseline import Reason
+
+    return Reason(datetime.datetime.now(datetime.UTC).date().isoformat(), code, why)
+
+
+def _tell_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> None:
+    from bench.gate.verdicts import FEWEST_PAIRS
+
+    seeds, measured = len(made.measured.seeds), made.measured
+    click.echo(f"{path}: {measured.count} values, {len(measured.values)} methods on datasets, {seeds} seeds")
+    for (dataset, method), statuses in measured.lost.items():
+        for status, which in statuses.items():
+            click.echo(f"note: {dataset} {method}: {len(which)} of {seeds} seeds {status}", err=True)
+    if seeds < FEWEST_PAIRS:
+        click.echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only tell what is identical", err=True)
+    if before is not None:
+        from bench.gate.verdicts import Rules, compare
+
+        moved = [row for row in compare(before.measured, measured, Rules()) if row.verdict != "identical"]
+        click.echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
+
+
+COMMANDS = (baseline, gate, history)

@@ -1,0 +1,43 @@
+"""`uqbench leaderboard`: stored results as a static site."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from bench.cli.options import plugin_option, store_option
+
+
+@click.command()
+@store_option
+@click.option("--out", default="leaderboard", show_default=True, metavar="DIR", help="Where the pages are written.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only this suite; repeatable.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Only this metric; repeatable; 'all' for every stored one.  [default: what a suite shows, and costs]",
+)
+@plugin_option
+def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[str], plugins: Sequence[str]) -> None:
+    """Write what is stored as a static site: index.html, a page a method and a dataset, leaderboard.json.
+
+    A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
+    """
+    from bench.leaderboard import collect
+    from bench.leaderboard.site import write_site
+    from bench.plugins.registry import Registry
+    from bench.store.store import Store
+
+    with closing(Store(store, create=False, writable=False)) as opened:
+        found = collect(opened, suites, metrics)
+    written = write_site(found, Registry([Path(p) for p in plugins]), Path(out))
+    hidden = [one for one in found.unlisted if one.provenance]
+    empty = len(found.unlisted) - len(hidden)
+    click.echo(f"leaderboard: {written[0]}, {len(found.rows)} rows listed")
+    if empty:
+        click.echo(f"not listed: {empty} rows without a result")
+    if hidden:
+        click.echo(f"not listed: {len(hidden)} rows without full provenance, such as {hidden[0].reason}")

@@ -1,0 +1,157 @@
+"""The command line. Imports of anything heavy stand inside the commands that need it."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from bench import __version__
+from bench.cli.data import data as data_commands
+from bench.cli.gate import COMMANDS as GATE_COMMANDS
+from bench.cli.leaderboard import leaderboard
+from bench.cli.options import data_option, fail, json_option, look_in, plugin_option, store_option
+from bench.cli.plugins import new, verify
+from bench.cli.run import COMMANDS as RUN_COMMANDS
+from bench.cli.stats import compare, rank
+from bench.cli.store import COMMANDS as STORE_COMMANDS
+from bench.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from bench.plugins.registry import Kind
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="uqbench")
+def app() -> None:
+    """Compare uncertainty methods for neural networks.
+
+    Start with 'uqbench run quick' and 'uqbench report'.
+    """
+
+
+LISTED = ("methods", "datasets", "suites", "metrics", "reports")
+
+
+@app.command("list")
+@click.argument("what", metavar="methods|datasets|suites|metrics|reports")
+@json_option
+@plugin_option
+def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
+    """List what can be run, measured and reported."""
+    if what not in LISTED:
+        raise unknown_name("list", what, LISTED)
+    rows = _listed(what, plugins)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        tail = "" if row.get("origin", "built in") == "built in" else f"  ({row['origin']})"
+        click.echo(f"{row['name']:<{width}}  {row['summary']}{tail}")
+
+
+def _listed(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
+    if what == "suites":
+        from bench.plan.suite import suite_names
+
+        return [{"name": name, "summary": title} for name, title in suite_names().items()]
+    if what == "metrics":
+        from bench.metrics import catalogue
+
+        return [
+            {
+                "name": m.name,
+                "summary": f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}",
+                "task": m.task,
+                "family": m.family,
+                "direction": m.direction,
+                "target": m.target,
+                "unit": m.unit,
+                "needs": sorted(m.needs),
+                "formula": m.formula,
+                "source": m.source,
+                "relative_to": m.relative_to,
+            }
+            for m in catalogue().values()
+        ]
+    from bench.plugins.registry import Registry
+
+    found = Registry([Path(p) for p in plugins]).plugins(cast("Kind", what[:-1]))
+    return [{"name": p.name, "summary": p.summary, "origin": p.origin} for p in found.values()]
+
+
+def _better(direction: str, target: float | None) -> str:
+    return f"target {target:g}" if target is not None else f"{direction} is better"
+
+
+@app.command()
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@store_option
+@click.option("--out", default="report", show_default=True, metavar="DIR", help="Where the report is written.")
+@plugin_option
+def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
+    """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
+    from bench.plugins.registry import Registry
+    from bench.report.write import write_report
+    from bench.store.store import Store
+
+    written = write_report(Store(store, create=False), Registry([Path(p) for p in plugins]), Path(out), suites)
+    click.echo(f"report: {written[0]}")
+
+
+@app.command()
+@store_option
+@data_option
+@plugin_option
+@json_option
+def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) -> None:
+    """Tell what is installed, which device and threads are used, which data is found, and what to do about problems."""
+    look_in(data)
+    from bench.cli.doctor import examine
+    from bench.plugins.registry import Registry
+
+    findings = examine(Registry([Path(p) for p in plugins]), store)
+    if as_json:
+        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.state:<8} {finding.subject:<9} {finding.text}")
+    if any(f.state == "problem" for f in findings):
+        sys.exit(1)
+
+
+app.add_command(data_commands)
+app.add_command(leaderboard)
+app.add_command(new)
+app.add_command(verify)
+app.add_command(compare)
+app.add_command(rank)
+for command in (*RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
+    app.add_command(command)
+
+
+def main() -> None:
+    """Run the command line: a user's mistake is one line and exit 2, never a traceback."""
+    try:
+        app(standalone_mode=False)
+    except UserError as error:
+        fail(str(error))
+    except click.exceptions.Abort:
+        fail("stopped; what was finished is stored", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())  # 'uqbench' alone asks what there is
+    except click.ClickException as error:
+        fail(error.format_message())
+    except KeyboardInterrupt:
+        fail("stopped; what was finished is stored", 130)
+    except BrokenPipeError:
+        # The reader went away ('uqbench list | head'): close quietly, without the interpreter's own complaint.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""`uqbench new` and `uqbench verify`: writing a plug-in, and finding out whether it does what all of them have to."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from bench.cli.options import data_option, json_option, look_in, plugin_option
+from bench.errors import unknown_name
+
+if TYPE_CHECKING:
+    from bench.plugins.registry import Kind
+    from bench.testing import Verdict
+
+KINDS = ("method", "dataset", "report")
+
+
+@click.command()
+@click.argument("kind", metavar="method|dataset|report")
+@click.argument("name")
+@plugin_option
+@click.option("--only", multiple=True, metavar="CHECK", help="Only this check; may be repeated.")
+@data_option
+@json_option
+def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], data: str | None, as_json: bool) -> None:
+    """Check that a plug-in does what every one of its kind has to; exit 1 where it does not.
+
+    What a plug-in is right to fail it says itself, with a reason, in `expected_failures`.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
+    look_in(data)
+    from bench.plugins.registry import Registry
+
+    plugin = Registry([Path(p) for p in plugins]).make(cast("Kind", kind), name, {})
+    from bench.testing import verify as verdicts_of
+
+    verdicts = []
+    for verdict in verdicts_of(plugin, only):
+        verdicts.append(verdict)
+        if not as_json:
+            _tell(verdict)
+    counts = {state: sum(v.state == state for v in verdicts) for state in STATES}
+    if as_json:
+        told: dict[str, Any] = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts}
+        click.echo(json.dumps(told | {"checks": [vars(v) for v in verdicts]}, indent=2, ensure_ascii=False))
+    else:
+        click.echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
+    if counts["failed"]:
+        sys.exit(1)
+
+
+STATES = ("ok", "failed", "expected failure", "not applicable")
+
+
+def _tell(verdict: "Verdict") -> None:
+    state = "FAILED" if verdict.state == "failed" else verdict.state
+    if verdict.state == "ok":
+        click.echo(f"ok       {verdict.check}: {verdict.proves}")
+    elif verdict.state == "failed":
+        click.echo(f"FAILED   {verdict.check}: {verdict.message}")
+    else:
+        click.echo(f"-        {verdict.check}: {state}: {verdict.message}")
+
+
+@click.command()
+@click.argument("kind", metavar="method|dataset|report|package")
+@click.argument("name")
+@click.option("--out", default=".", metavar="DIR", help="Where the files are written.  [default: here]")
+def new(kind: str, name: str, out: str) -> None:
+    """Write a new plug-in that works as it stands, with its test; or an installable package with a method."""
+    from bench.plugins.registry import Registry
+    from bench.plugins.scaffold import scaffold
+
+    written = scaffold(kind, name, Path(out), Registry())
+    for path in written:
+        click.echo(f"wrote {path}")
+    if kind == "package":
+        first, second = f"pip install -e {written[0].parent}", f"uqbench verify method {name}"
+    else:
+        plugin = name.replace("_", "-")
+        first = f"uqbench verify {kind} {plugin} --plugin {written[0]}"
+        second = {
+            "method": f"uqbench run quick --plugin {written[0]} --method {plugin} --seeds 2",
+            "dataset": f"uqbench run quick --plugin {written[0]} --dataset {plugin} --seeds 2",
+            "report": f"uqbench report --plugin {written[0]}",
+        }[kind]
+    click.echo(f"next: {first}\nthen: {second}")

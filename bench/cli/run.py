@@ -1,0 +1,253 @@
+"""`uqbench run` and `uqbench retry`: cells are computed and stored, and told about."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.executor_options import How, engine_options
+from bench.cli.options import data_option, fail, json_option, look_in, plugin_option, store_option
+from bench.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from bench.plan.suite import Suite
+    from bench.plugins.registry import Kind, Registry
+    from bench.run.driver import Summary
+    from bench.run.signals import Stop
+    from bench.spec.cell import Cell
+    from bench.store.store import Store
+
+
+@click.command()
+@click.argument("suite")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="Only this method, of the suite or not; repeatable; 'all' for every one there is.",
+)
+@click.option(
+    "--dataset", "datasets", multiple=True, metavar="NAME", help="Only this dataset of the suite; repeatable."
+)
+@click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
+@store_option
+@engine_options
+@data_option
+@plugin_option
+@click.option("--dry-run", is_flag=True, help="Show which cells would run, and run none.")
+@json_option
+def run(
+    suite: str,
+    methods: Sequence[str],
+    datasets: Sequence[str],
+    seeds: int | None,
+    changes: Sequence[str],
+    store: str,
+    how: How,
+    data: str | None,
+    plugins: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Run SUITE (a name from 'uqbench list suites', or a TOML file); what is stored already is not run again."""
+    look_in(data)
+    from bench.plan.suite import load_suite
+
+    if seeds is not None:
+        changes = [*changes, f"seeds={seeds}"]
+    from bench.plugins.registry import Registry
+
+    registry = Registry([Path(p) for p in plugins])
+    if "all" in methods:
+        methods = list(registry.plugins("method"))
+    # What --plugin brings, and what is asked for by name, need not be in the suite.
+    more_methods = [name for name in methods if name in registry.plugins("method")]
+    more_datasets = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
+    chosen = load_suite(
+        suite, changes, [*more_methods, *_own(registry, "method")], [*more_datasets, *_own(registry, "dataset")]
+    ).only(datasets, methods)
+    engine, place = how.engine(), how.place()
+    if dry_run:
+        _show_plan(chosen, registry, store, as_json)
+        return
+    from bench.run.driver import run as run_suite
+    from bench.store.store import Store
+
+    results = Store(store)
+    total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
+    with _at_work(chosen.name, total) as (shown, stop):
+        summary = run_suite(chosen, registry, results, engine=engine, device=place, limits=how.limits(), **shown)
+    _tell(summary, chosen.name, store, as_json)
+    if not as_json:
+        _show_results(chosen, results)
+    _end(summary, stop)
+
+
+def _show_results(suite: "Suite", store: "Store") -> None:
+    """Print the table of a probe that has one of its own, or how the methods stand."""
+    from bench.probes.latency.table import table_of
+    from bench.report.standings import standing_lines
+    from bench.store.results import StoredResults
+
+    results = StoredResults(store, suite.name)
+    own = table_of({suite.protocol_for(name).probe.kind for name in suite.datasets}, results)
+    lines = [own] if own else list(standing_lines(results))
+    click.echo("\n".join(["", *lines]))
+
+
+@click.command()
+@click.argument("suite", required=False)
+@click.option("--failed", is_flag=True, help="Retry the cells that failed (the only kind there is to retry).")
+@store_option
+@engine_options
+@data_option
+@plugin_option
+@json_option
+def retry(
+    suite: str | None, failed: bool, store: str, how: How, data: str | None, plugins: Sequence[str], as_json: bool
+) -> None:
+    """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
+    if not failed:
+        raise UserError("retry: say which cells: --failed; missing ones are run by 'uqbench run SUITE'")
+    look_in(data)
+    from bench.plugins.registry import Registry
+    from bench.run.driver import rerun
+    from bench.store.store import Store
+
+    results = Store(store, create=False)
+    if suite is not None and suite not in results.suites():
+        raise unknown_name("suite", suite, results.suites(), f"--store {store}")
+    cells = results.failed(suite)
+    registry = Registry([Path(p) for p in plugins])
+    with _at_work("retry", len(cells)) as (shown, stop):
+        summary = rerun(cells, registry, results, engine=how.engine(), device=how.place(), limits=how.limits(), **shown)
+    _tell(summary, "retry", store, as_json)
+    _end(summary, stop)
+
+
+@contextmanager
+def _at_work(name: str, total: int) -> "Iterator[tuple[dict[str, Any], Stop]]":
+    """Show how far a run is, and let it be stopped politely; the arguments for it."""
+    from tqdm import tqdm
+
+    from bench.run.signals import polite_stop
+
+    bar = tqdm(total=total, unit="cell", desc=name, disable=None, file=sys.stderr)
+    with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
+        yield (
+            {"watch": lambda cell, outcome: bar.update(), "tell": bar.set_postfix_str, "stopping": lambda: bool(stop)},
+            stop,
+        )
+
+
+def _end(summary: "Summary", stop: "Stop") -> None:
+    """Leave with the exit code that tells how the run ended."""
+    if stop and summary.left:
+        fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + (stop.signal or 0))
+    if not summary.well:
+        sys.exit(1)
+
+
+def _own(registry: "Registry", kind: "Kind") -> list[str]:
+    """Return the names of the plug-ins that came with --plugin."""
+    return [name for name, plugin in registry.plugins(kind).items() if plugin.origin.startswith("file ")]
+
+
+def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
+    from bench.plan.cells import Refused, plan
+    from bench.store.store import Store
+
+    rows: list[dict[str, Any]] = []
+    broken = False
+    stored = Store(store) if Path(store.removeprefix("sqlite:///")).is_file() else None
+    for task in plan(suite, registry):
+        if isinstance(task, Refused):
+            broken = broken or task.fault
+            rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
+            continue
+        done = stored.done(cell.key for cell in task.cells) if stored else set()
+        rows += [
+            {
+                "dataset": cell.dataset,
+                "method": cell.method,
+                "split": cell.split,
+                "seed": cell.seed,
+                "key": cell.key,
+                "state": "stored" if cell.key in done else "to run",
+            }
+            for cell in task.cells
+        ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        _print_plan(rows)
+    if broken:
+        sys.exit(1)
+
+
+def _print_plan(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        where = f"seed {row['seed']}  {row['key'][:12]}" if "key" in row else ""
+        click.echo(f"{row['dataset']:<12} {row['method']:<16} {where}  {row['state']}")
+    click.echo(
+        f"{sum(r['state'] == 'to run' for r in rows)} cells to run, {sum(r['state'] == 'stored' for r in rows)} stored"
+    )
+
+
+def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
+    failures: list[dict[str, Any]] = [
+        {"dataset": c.dataset, "method": c.method, "split": c.split, "seed": c.seed, "key": c.key, "message": message}
+        for c, message in summary.failures
+    ]
+    if as_json:
+        told = {
+            "suite": suite,
+            "store": store,
+            "stored": summary.stored,
+            "skipped": summary.skipped,
+            "elsewhere": summary.elsewhere,
+            "diverged": summary.diverged,
+            "left": summary.left,
+            "failed": failures,
+            "refused": [vars(r) for r in summary.refused],
+            "doubts": [{"dataset": c.dataset, "method": c.method, "key": c.key, "why": w} for c, w in summary.doubts],
+            "seconds": summary.seconds,
+        }
+        click.echo(json.dumps(told, indent=2))
+        return
+    for refused in summary.refused:
+        which = f"{refused.dataset} {refused.method}".strip()  # no method: the whole dataset
+        click.echo(f"{'FAILED' if refused.fault else 'skipped'}: {which}: {refused.reason}", err=True)
+    seen: set[str] = set()
+    for failure in failures:
+        reason = failure["message"].partition("\n")[0]
+        same = f"{failure['dataset']} {failure['method']}: {reason}"
+        if same not in seen:  # the seeds of one method usually fail alike
+            seen.add(same)
+            click.echo(f"FAILED: {same}", err=True)
+    for why, doubted in _by_reason(summary.doubts).items():
+        which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
+        click.echo(f"not to be trusted: {which}: {why}", err=True)
+    shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
+    click.echo(
+        f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
+        f"{len(failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
+    )
+
+
+def _by_reason(doubts: "Sequence[tuple[Cell, str]]") -> dict[str, list[str]]:
+    """Return the cells by what speaks against them."""
+    found: dict[str, list[str]] = {}
+    for cell, reasons in doubts:
+        for reason in reasons.split("; "):
+            found.setdefault(reason, []).append(f"{cell.dataset} {cell.method}")
+    return found
+
+
+COMMANDS: tuple[click.Command, ...] = (run, retry)

@@ -1,0 +1,246 @@
+"""The commands that look into a store and care for it: status, show, merge, export, gc. None of them needs torch."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import json_option, store_option
+from bench.errors import UserError, unknown_name
+from bench.store.export import Format
+
+if TYPE_CHECKING:
+    from bench.store.merge import Merged
+    from bench.store.status import Status
+    from bench.store.store import Store
+
+
+@click.command()
+@click.argument("suite", required=False)
+@store_option
+@json_option
+def status(suite: str | None, store: str, as_json: bool) -> None:
+    """Tell how far every suite is, or each dataset and method of SUITE, and which drivers are alive."""
+    from bench.store.status import status as count
+
+    with closing(_opened(store, suite)) as opened:
+        found = count(opened, suite)
+    if as_json:
+        _print_json({"store": opened.shown, "suite": suite, **asdict(found)})
+    else:
+        _print_status(found)
+
+
+def _print_status(found: "Status") -> None:
+    from bench.store.status import STATES
+
+    if found.rows:
+        names = [name for name in found.rows[0] if name not in STATES]
+        rows = [[*(_plain(str(row[name])) for name in names), *(str(row[s]) for s in STATES)] for row in found.rows]
+        _print_table([*names, *STATES], rows, left=len(names))
+    else:
+        click.echo("nothing is wanted yet; run a suite first: uqbench run quick")
+    for driver in found.drivers:
+        click.echo(f"driver {_plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
+    if found.unwanted:
+        click.echo(f"{found.unwanted} results that no suite asks for ('uqbench gc --unwanted' removes them)")
+    click.echo(
+        f"size: database {_bytes(found.database_bytes)}, {found.array_files} array files {_bytes(found.array_bytes)}"
+    )
+
+
+@click.command()
+@click.argument("cell")
+@click.option("--suite", metavar="NAME", help="The suite in which DATASET/METHOD/SEED is looked for.")
+@store_option
+@json_option
+def show(cell: str, suite: str | None, store: str, as_json: bool) -> None:
+    """Show all that is known of CELL: a key, its first characters, or DATASET/METHOD/SEED."""
+    from bench.store.lookup import describe, find_key
+
+    with closing(_opened(store, suite)) as opened:
+        about = describe(opened, find_key(opened, cell, suite))
+    if as_json:
+        _print_json(about)
+        return
+    click.echo(f"cell {_plain(about['key'])}: {about['status']}")
+    for place in about["places"]:
+        said = "{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**place)
+        click.echo(f"wanted by {_plain(said)}")
+    timing = about["timing"]
+    for name, form in (("seconds", "{:.3f}"), ("cpu_seconds", "{:.3f}")):
+        if timing[name] is not None:
+            click.echo(f"{name}: {form.format(timing[name])}")
+    for name in ("started", "finished"):
+        if timing[name] is not None:
+            click.echo(f"{name}: {_moment(timing[name])}")
+    if about["code"]:
+        click.echo(f"code: {_plain(about['code'])}{' with changes' if about['dirty'] else ''}")
+    for part in ("spec", "training", "environment"):
+        if about[part]:
+            click.echo(f"{part}:\n{_indented(json.dumps(about[part], indent=2, ensure_ascii=False))}")
+    if about["metrics"]:
+        click.echo("metrics:")
+        width = max(len(name) for name in about["metrics"])
+        for name, value in about["metrics"].items():
+            click.echo(f"  {_plain(name):<{width}}  {value!r}")
+    if about["message"]:
+        click.echo(f"message:\n{_indented(about['message'])}")
+
+
+@click.command()
+@click.argument("other")
+@store_option
+@json_option
+def merge(other: str, store: str, as_json: bool) -> None:
+    """Bring all results of the store OTHER (a path or URL) into this one.
+
+    A cell that is in both with other values is a conflict: it stays as it is, both values are listed, and the exit
+    code is 1.
+    """
+    from bench.store.merge import merge as merge_stores
+    from bench.store.store import Store
+
+    # The other one first: where there is none, no new store is made for nothing.
+    with closing(Store(other, create=False, writable=False)) as foreign, closing(Store(store)) as own:
+        done = merge_stores(own, foreign)
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        _print_merged(done)
+    if done.conflicts:
+        sys.exit(1)
+
+
+def _print_merged(done: "Merged") -> None:
+    for conflict in done.conflicts:
+        here, there = (_plain(str(value))[:200] for value in (conflict.here, conflict.there))
+        click.echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
+    click.echo(
+        f"{done.added} results added, {done.replaced} failures replaced, {done.same} the same, "
+        f"{len({conflict.key for conflict in done.conflicts})} in conflict; {done.arrays} array files copied; "
+        f"{done.suites} suites and {done.wanted} wanted cells added"
+    )
+
+
+@click.command()
+@click.argument("suite", required=False)
+@click.option(
+    "--format", "form", type=click.Choice([f.value for f in Format]), default=Format.CSV.value, show_default=True
+)
+@click.option("--out", metavar="FILE", help="Where to write, instead of standard output.")
+@store_option
+def export(suite: str | None, form: str, out: str | None, store: str) -> None:
+    """Write the metric values of SUITE, or of all suites: one row a value."""
+    from bench.store.export import table, write, write_file
+
+    chosen = Format(form)
+    if chosen is Format.PARQUET and out is None and _is_terminal():
+        raise UserError("--format parquet: this is not for a terminal; write to a file with --out FILE, or to a pipe")
+    with closing(_opened(store, suite)) as opened:
+        frame = table(opened, suite)
+    if out is not None:
+        write_file(frame, chosen, Path(out))
+        click.echo(f"{len(frame)} values: {out}", err=True)
+        return
+    write(frame, chosen, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Tell what would be removed, and remove nothing.")
+@click.option("--unwanted", is_flag=True, help="Also remove results that no suite asks for any more.")
+@click.option("--checkpoints", is_flag=True, help="Also remove those of trainings that did not end; they begin anew.")
+@store_option
+@json_option
+def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bool) -> None:
+    """Remove array files that no cell refers to, and what writers that were killed left behind."""
+    from bench.store.gc import clean
+    from bench.store.store import Store
+
+    with closing(Store(store, create=False, writable=not dry_run)) as opened:
+        removed = clean(opened, unwanted=unwanted, checkpoints=checkpoints, dry_run=dry_run)
+    if as_json:
+        _print_json({"dry_run": dry_run, **asdict(removed)})
+        return
+    click.echo(
+        f"{'would remove' if dry_run else 'removed'} {removed.array_files} array files, {removed.temporary_files} "
+        f"temporary files{f', {removed.checkpoint_files} checkpoints' * checkpoints} ({_bytes(removed.bytes)}) and "
+        f"{removed.results} results"
+    )
+
+
+COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)
+
+
+def _opened(url: str, suite: str | None) -> "Store":
+    """Open a store for reading; a suite that is not in it is a mistake."""
+    from bench.store.store import Store
+
+    opened = Store(url, create=False, writable=False)
+    try:
+        if suite is not None and suite not in (known := opened.suites()):
+            raise unknown_name("suite", suite, known, f"store {opened.shown}")
+    except UserError:
+        opened.close()
+        raise
+    return opened
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _print_json(content: Any) -> None:
+    click.echo(json.dumps(_finite(content), indent=2))
+
+
+def _finite(content: Any) -> Any:
+    """JSON has no infinity and no NaN: they are words."""
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return str(content) if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        cells = [
+            text.ljust(width) if column < left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {_plain(line)}" for line in text.split("\n"))
+
+
+def _plain(text: str) -> str:
+    """Return text without control characters: what a foreign store says must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _bytes(number: int) -> str:
+    size = float(number)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return str(seconds)

@@ -1,0 +1,127 @@
+"""A gate: measure, compare with the baseline, decide; at all seeds, or at few first and at more where it is needed."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from bench.gate.baseline import Baseline
+from bench.gate.environment_diff import differences, same_machine
+from bench.gate.values import Measured, Place
+from bench.gate.verdicts import FAILING, FEWEST_PAIRS, RUNS, Compared, Rules, Verdict, compare, decide
+from bench.stats.sequential import levels
+
+# Measure the first so many seeds of these places (None: of all there are).
+Measure = Callable[[int, Collection[Place] | None], Measured]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a sequential gate looked at, in cells."""
+
+    looks: tuple[int, ...]  # seeds
+    cells: int
+    all_cells: int
+
+    def told(self) -> str:
+        """Return how much was saved, in words."""
+        saved = 100.0 * (1.0 - self.cells / self.all_cells) if self.all_cells else 0.0
+        looks = ", ".join(map(str, self.looks))
+        needed = f"{self.cells} of {self.all_cells} cells were needed, {saved:.0f} % saved"
+        return f"sequential: looked at {looks} seeds; {needed}"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What became of a gate."""
+
+    suite: str
+    rows: tuple[Compared, ...]
+    rules: Rules
+    seeds: int
+    values: int  # numbers that were compared
+    baseline_code: str
+    codes: tuple[str, ...]
+    environment: tuple[str, ...]  # what differs
+    notes: tuple[str, ...] = ()
+    work: Work | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Is every number the baseline's, to the last bit, and nothing missing?"""
+        return all(row.verdict in ("identical", "new") for row in self.rows)
+
+    def counts(self) -> Counter[Verdict]:
+        """Return how often each verdict was given."""
+        return Counter(row.verdict for row in self.rows)
+
+    def failing(self, *, strict: bool = False) -> list[Compared]:
+        """Return the rows that make the gate fail."""
+        bad = (*FAILING, "inconclusive") if strict else FAILING
+        return [row for row in self.rows if row.verdict in bad]
+
+
+def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int] = ()) -> Gate:
+    """Compare what is measured now with a baseline; several `looks` (numbers of seeds, growing) make it sequential."""
+    seeds = len(baseline.measured.seeds)
+    planned = tuple(looks) or (seeds,)
+    alphas, equivalence = _spent(rules.alpha, planned), _spent(rules.equivalence_alpha, planned)
+    settled: list[Compared] = []
+    open_places: set[Place] | None = None
+    cells = 0  # that were needed so far
+    first: Measured | None = None
+    rows: list[Compared] = []
+    used = 0
+    for number, (look, alpha, alpha_equivalent) in enumerate(zip(planned, alphas, equivalence, strict=True)):
+        used = number + 1
+        now = measure(look, open_places)
+        then = baseline.measured.first(look)
+        cells = sum(now.codes.values())
+        if first is None:
+            first = now
+            rules = replace(rules, cost=same_machine(then.environment, now.environment))
+        if open_places is not None:
+            then, now = then.only(open_places), now.only(open_places)
+        names = {(row.place, row.metric) for row in settled}
+        found = [row for row in compare(then, now, rules) if (row.place, row.metric) not in names]
+        rows = decide(found, alpha, alpha_equivalent, settled)
+        undecided = [row for row in rows if row.verdict == "inconclusive"]
+        if look == planned[-1] or not undecided:
+            break
+        settled += [row for row in rows if row.verdict != "inconclusive"]
+        open_places = {row.place for row in undecided}
+    assert first is not None
+    return _told(baseline, first, [*settled, *rows], rules, (planned[:used], cells), sequential=len(planned) > 1)
+
+
+def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
+    """Return the level of each look; one with too few seeds for a test sees only what is identical: it spends none."""
+    blind = sum(look < FEWEST_PAIRS for look in looks)
+    return (0.0,) * blind + (levels(alpha, looks[blind:]) if looks[blind:] else ())
+
+
+def _told(
+    baseline: Baseline,
+    now: Measured,
+    rows: Sequence[Compared],
+    rules: Rules,
+    work: tuple[tuple[int, ...], int],
+    *,
+    sequential: bool,
+) -> Gate:
+    looks, cells = work
+    seeds, places = len(baseline.measured.seeds), {row.place for row in rows}
+    everything = seeds * len(places & now.values.keys())
+    order = {place: number for number, place in enumerate(sorted(places))}
+    ordered = sorted(rows, key=lambda row: (order[row.place], row.metric))
+    return Gate(
+        baseline.suite,
+        tuple(ordered),
+        rules,
+        seeds,
+        sum(row.pairs for row in ordered if row.metric != RUNS),
+        baseline.code,
+        tuple(now.codes),
+        tuple(differences(baseline.measured.environment, now.environment)),
+        (),
+        Work(looks, cells, everything) if sequential else None,
+    )

@@ -1,0 +1,98 @@
+"""Measuring for a gate or a baseline: the suite is run, or read where a store has it."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench.errors import UserError
+from bench.gate.baseline import Baseline
+from bench.gate.decide import Gate, gate
+from bench.gate.values import Measured, Place, gated_metrics, measured
+from bench.gate.verdicts import Rules
+from bench.machine.environment import code_version
+from bench.metrics import catalogue, declaration
+from bench.metrics.margins import read_margins
+from bench.plan.suite import Suite
+from bench.plugins.registry import Registry
+from bench.run.driver import run
+from bench.store.results import StoredResults
+from bench.store.store import Store
+
+
+@contextmanager
+def store_for(url: str | None) -> Iterator[Store]:
+    """Open a store; without an address an empty one that is gone afterwards.
+
+    A key does not know the code that made a cell. An old store would answer with the numbers of the code before.
+    """
+    if url is not None:
+        with closing(Store(url)) as store:
+            yield store
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="uqbench-gate-") as folder,
+        closing(Store(str(Path(folder) / "gate.db"))) as store,
+    ):
+        yield store
+
+
+class StoppedError(UserError):
+    """The run was stopped by its user."""
+
+
+class Measuring:
+    """One suite, measured in one store, at as many seeds as are asked for."""
+
+    def __init__(self, suite: Suite, registry: Registry, store: Store, how: Mapping[str, Any] | None = None) -> None:
+        self.suite, self.registry, self.store = suite, registry, store
+        self.how = dict(how or {})  # arguments of `bench.run.driver.run`
+        self.read = 0  # cells that the store had before
+
+    def __call__(self, seeds: int, places: Collection[Place] | None = None) -> Measured:
+        """Run what is missing of the first seeds, of all places or of some, and return what there is."""
+        whole = self.suite.model_copy(update={"seeds": seeds})
+        for part in self._parts(whole, places):
+            summary = run(part, self.registry, self.store, **self.how)
+            if summary.left:
+                raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
+            self.read += summary.skipped if places is None else 0
+        return measured(StoredResults(self.store, whole.name), gated_metrics(whole), range(seeds))
+
+    @staticmethod
+    def _parts(suite: Suite, places: Collection[Place] | None) -> Iterator[Suite]:
+        if places is None:
+            yield suite
+            return
+        methods: dict[str, set[str]] = defaultdict(set)
+        relative = any(declaration(name).relative_to for name in gated_metrics(suite))
+        for dataset, method in places:
+            methods[dataset].add(method)
+            if relative and suite.baseline:
+                methods[dataset].add(suite.baseline)  # the others are measured against it, seed by seed
+        for dataset, chosen in sorted(methods.items()):
+            yield suite.only([dataset], sorted(chosen))
+
+
+def rules_of(suite: Suite) -> Rules:
+    """Return what a suite says about its gate."""
+    margins = read_margins(suite.gate.margins, catalogue(), f"{suite.where}: gate.margins")
+    return Rules(alpha=suite.gate.alpha, margins=margins)
+
+
+def gate_suite(
+    suite: Suite, baseline: Baseline, measure: Measuring, looks: tuple[int, ...] = (), rules: Rules | None = None
+) -> Gate:
+    """Gate a suite; the notes say where the numbers come from."""
+    made = gate(baseline, measure, rules or rules_of(suite), looks)
+    notes = []
+    if measure.read:
+        notes.append(f"{measure.read} cells were read from {measure.store.shown}, not run")
+        stale = [code for code in made.codes if code != code_version()]
+        if stale:
+            made_by = ", ".join(code or "unknown" for code in stale)
+            notes.append(f"they were made by code {made_by}, not by the present {code_version() or 'one'}")
+    return replace(made, notes=tuple(notes))

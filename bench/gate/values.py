@@ -1,0 +1,118 @@
+"""What a suite measured: every gated metric by seed, what was lost, and where it was made."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bench.metrics import Metric, catalogue, declaration
+from bench.plan.suite import Suite
+from bench.stats.tests import Array
+
+if TYPE_CHECKING:
+    from bench.api import Results
+
+Place = tuple[str, str]  # dataset, method
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Values of a suite, seeds in one order everywhere; NaN where there is none."""
+
+    seeds: tuple[int, ...]
+    values: Mapping[Place, Mapping[str, Array]]
+    lost: Mapping[Place, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)  # status: seeds
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    codes: Mapping[str, int] = field(default_factory=dict)  # the code versions, and how many cells each made
+    remarks: Mapping[Place, str] = field(default_factory=dict)  # why something could not run
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return sum(int(np.isfinite(row).sum()) for rows in self.values.values() for row in rows.values())
+
+    def first(self, seeds: int) -> "Measured":
+        """Return what the first seeds gave."""
+        kept = self.seeds[:seeds]
+        lost = {
+            place: {status: tuple(s for s in all_ if s in kept) for status, all_ in statuses.items()}
+            for place, statuses in self.lost.items()
+        }
+        values = {place: {m: row[:seeds] for m, row in rows.items()} for place, rows in self.values.items()}
+        return Measured(kept, values, lost, self.environment, self.codes, self.remarks)
+
+    def only(self, places: Collection[Place]) -> "Measured":
+        """Return what was measured at some places."""
+        values = {place: rows for place, rows in self.values.items() if place in places}
+        lost = {place: statuses for place, statuses in self.lost.items() if place in places}
+        return Measured(self.seeds, values, lost, self.environment, self.codes, self.remarks)
+
+
+def declared(metric: str) -> Metric | None:
+    """Return the declaration of a stored metric (`name` or `name@condition`), or None where nobody declares it."""
+    return declaration(metric) if metric.partition("@")[0] in catalogue() else None
+
+
+def gated_metrics(suite: Suite) -> list[str]:
+    """Return the metrics that are gated: those that the suite names for the gate, or shows; all if it says nothing."""
+    return list(suite.gate.metrics or suite.metrics or catalogue())
+
+
+def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int]) -> Measured:
+    """Return what a store holds of some metrics at some seeds."""
+    frame, cells = results.frame, results.cells
+    stored = [str(name) for name in frame["metric"].unique()]
+    gated = [name for name in stored if ({name, name.partition("@")[0]} & set(metrics)) and declared(name)]
+    frame = frame[frame["metric"].isin(gated) & frame["seed"].isin(seeds)]
+    cells = cells[cells["seed"].isin(seeds)]
+    table = frame.pivot(index=["dataset", "method", "metric"], columns="seed", values="value")
+    rows = table.reindex(columns=list(seeds)).to_numpy(dtype=np.float64)
+    values: dict[Place, dict[str, Array]] = {}
+    for (dataset, method, metric), row in zip(table.index, rows, strict=True):
+        values.setdefault((dataset, method), {})[metric] = row
+    lost: dict[Place, dict[str, list[int]]] = {}
+    for dataset, method, seed, state in _columns(cells, "dataset", "method", "seed", "status"):
+        status = "not run" if pd.isna(state) else str(state)
+        if status != "ok":
+            lost.setdefault((dataset, method), {}).setdefault(status, []).append(int(seed))
+    remarks = {
+        (dataset, method): str(text)
+        for dataset, method, text in _columns(results.remarks, "dataset", "method", "text")
+        if method or str(text).startswith("could not run")  # the others are about the data
+    }
+    return Measured(
+        tuple(seeds),
+        values,
+        {place: {s: tuple(sorted(which)) for s, which in each.items()} for place, each in lost.items()},
+        _environment(cells),
+        _codes(cells),
+        remarks,
+    )
+
+
+def _columns(frame: pd.DataFrame, *names: str) -> Iterator[Any]:
+    return zip(*(frame[name].tolist() for name in names), strict=True)
+
+
+def _codes(cells: pd.DataFrame) -> dict[str, int]:
+    made = _columns(cells.dropna(subset=["status"]), "code", "dirty")
+    return dict(sorted(Counter(f"{code or ''}{'-dirty' if dirty else ''}" for code, dirty in made).items()))
+
+
+def _environment(cells: pd.DataFrame) -> dict[str, Any]:
+    """Return the facts of the machine and the software; where cells differ in one, all its values."""
+    all_facts = [_flat(json.loads(text)) for text in cells["environment"].dropna().unique()]
+    merged: dict[str, Any] = {}
+    for name in sorted({name for facts in all_facts for name in facts} - {"code"}):
+        found = {str(facts[name]): facts[name] for facts in all_facts if name in facts}
+        merged[name] = next(iter(found.values())) if len(found) == 1 else " | ".join(sorted(found))
+    return merged
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    packages = facts.get("packages") or {}
+    return {name: value for name, value in facts.items() if name != "packages"} | dict(packages)

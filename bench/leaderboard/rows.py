@@ -1,0 +1,144 @@
+"""The rows of a leaderboard: one method on one dataset of a suite, listed or not, and why not."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from bench.store.provenance import Provenance, provenance
+
+COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The results of one method on one dataset of a suite."""
+
+    suite: str
+    dataset: str
+    method: str
+    planned: int  # cells that the suite asks for
+    sources: Mapping[str, Provenance]  # of the cells that have a result, by key
+    seeds: tuple[int, ...]  # of these
+    states: Mapping[str, int]  # how many are ok, diverged, failed, not run
+    started: float  # when the first result was finished
+    finished: float  # when the last one was
+    cpu_seconds: float  # of a cell, mean; NaN where it is not known
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """What was run; seeds differ in the seed and the data alone."""
+        return next(iter(self.sources.values())).spec
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The versions of the code that made it."""
+        return tuple(sorted({source.code for source in self.sources.values()}))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices it was made on."""
+        return tuple(sorted({source.device for source in self.sources.values()}))
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The hashes of the data, one a split."""
+        return tuple(sorted({str(source.spec["data"]) for source in self.sources.values()}))
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """A row that is not listed."""
+
+    suite: str
+    dataset: str
+    method: str
+    cells: int
+    reason: str
+    provenance: bool  # the reason is that something is not known, rather than that there is no result
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All rows of a suite."""
+
+    rows: Sequence[Row] = field(default=())
+    unlisted: Sequence[Unlisted] = field(default=())
+
+
+def listing(suite: str, cells: pd.DataFrame) -> Listing:
+    """Sort the cells of a suite (as `StoredResults.cells` has them) into rows that are listed and rows that are not.
+
+    One cell without full provenance keeps its whole row out: a mean over the rest would be another result.
+    """
+    rows: list[Row] = []
+    unlisted: list[Unlisted] = []
+    columns = {name: cells[name].tolist() for name in COLUMNS}
+    by_place: dict[tuple[str, str], list[int]] = {}
+    for i, pair in enumerate(zip(cells["dataset"].tolist(), cells["method"].tolist(), strict=True)):
+        by_place.setdefault(pair, []).append(i)
+    for (dataset, method), places in sorted(by_place.items()):
+        records = [{name: values[i] for name, values in columns.items()} for i in places]
+        states = Counter(_state(record["status"]) for record in records)
+        made = [record for record in records if _state(record["status"]) in ("ok", "diverged")]
+        place = {"suite": suite, "dataset": dataset, "method": method}
+        if not made:
+            told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            unlisted.append(Unlisted(**place, cells=len(records), reason=f"no result: {told}", provenance=False))
+            continue
+        sources = {str(record["key"]): provenance(record) for record in made}
+        if reasons := _reasons(list(sources.values())):
+            unlisted.append(Unlisted(**place, cells=len(made), reason=reasons, provenance=True))
+            continue
+        moments = [float(record["finished"]) for record in made if not pd.isna(record["finished"])]
+        costs = [float(record["cpu_seconds"]) for record in made if not pd.isna(record["cpu_seconds"])]
+        rows.append(
+            Row(
+                **place,
+                planned=len(records),
+                sources=sources,
+                seeds=tuple(sorted({int(r["seed"]) for r in made})),
+                states=dict(states),
+                started=min(moments, default=0.0),
+                finished=max(moments, default=0.0),
+                cpu_seconds=sum(costs) / len(costs) if costs else float("nan"),
+            )
+        )
+    return Listing(tuple(rows), tuple(unlisted))
+
+
+def protocol_notes(rows: Sequence[Row]) -> list[str]:
+    """Return what a reader must know where the rows of one dataset were not made under the same conditions."""
+    notes = []
+    protocols: dict[str, list[str]] = {}
+    data: dict[str, set[str]] = {}
+    for row in rows:
+        protocols.setdefault(json.dumps(row.spec["protocol"], sort_keys=True), []).append(row.method)
+        for source in row.sources.values():
+            data.setdefault(str(source.spec["seed"]), set()).add(str(source.spec["data"]))
+    if len(protocols) > 1:
+        odd = sorted(protocols.values(), key=len)[:-1]
+        others = ", ".join(sorted(method for methods in odd for method in methods))
+        notes.append(f"not under one protocol: {others} trained or drawn in another way than the rest")
+    if any(len(hashes) > 1 for hashes in data.values()):
+        notes.append("not on one version of the data: the hashes of the rows differ between methods")
+    codes = sorted({code for row in rows for code in row.codes})
+    if len(codes) > 1:
+        notes.append(f"made with {len(codes)} versions of the code: {', '.join(codes)}")
+    return notes
+
+
+def _state(status: Any) -> str:
+    return status if isinstance(status, str) else "not run"
+
+
+def _reasons(sources: Sequence[Provenance]) -> str:
+    """Return what the cells of a row do not say, in words; '' where they say everything."""
+    counts = Counter(what for source in sources for what in source.missing)
+    return "; ".join(
+        f"{what} ({'all' if count == len(sources) else count} of {len(sources)} results)"
+        for what, count in counts.items()
+    )

@@ -1,0 +1,1 @@
+"""Facts of the machine, data files, downloads, atomic file writing."""

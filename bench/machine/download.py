@@ -1,0 +1,172 @@
+"""Bringing published files to this machine: resumed, verified before use, and never half there.
+
+A file grows under a temporary name (`.part`); a download that was cut off goes on from there. Only a file whose
+checksum is right gets its own name.
+"""
+
+import http.client
+import os
+import shutil
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from bench.errors import UserError
+from bench.machine.data_files import File
+
+BLOCK = 1 << 16
+ATTEMPTS = 3  # in a row without a new byte
+TIMEOUT = 30.0  # seconds of silence
+
+
+def fetch(files: Sequence[File], folder: Path) -> None:
+    """Bring files into a data folder; those that are there and right are left alone."""
+    wanted = [file for file in files if not is_there(file, folder)]
+    for origin in dict.fromkeys(file.origin for file in wanted):
+        members = [file for file in wanted if file.archive == origin]
+        brought = not is_there(origin, folder)
+        path = download(origin, folder)
+        if members:
+            extract(path, members, folder)
+            if brought:  # an archive that the user put there stays the user's
+                path.unlink()
+
+
+def is_there(file: File, folder: Path) -> bool:
+    """Is the right file in its place below a data folder?"""
+    path = folder / file.name
+    return path.is_file() and file.fault(path) is None
+
+
+def by_hand(file: File, folder: Path, reason: str) -> UserError:
+    """Return the error that says how to do without this download."""
+    then = " and run the same command again" if file.archive else ""
+    return UserError(f"{file.origin.url}: {reason}; fetch it by hand and put it at {folder / file.origin.name}{then}")
+
+
+def download(file: File, folder: Path) -> Path:
+    """Download one file into a data folder and return its path."""
+    target = folder / file.name
+    part = target.with_name(target.name + ".part")
+    try:
+        if is_there(file, folder):
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _complete(file, part, folder)
+        if fault := file.fault(part):
+            part.unlink()
+            raise by_hand(file, folder, f"what came is not the published file: {fault}")
+        _put(part, target)
+    except OSError as error:
+        raise UserError(f"{error.filename or target}: {error.strerror or error}") from None
+    return target
+
+
+def extract(archive: Path, files: Iterable[File], folder: Path) -> None:
+    """Unpack some files of a tar archive into a data folder, each verified before it gets its name.
+
+    Nothing but these files is ever written. An archive with a path outside the folder is refused as a whole.
+    """
+    try:
+        with tarfile.open(archive) as tar:
+            members = {member.name: member for member in tar.getmembers()}
+            for member in members.values():
+                tarfile.data_filter(member, str(folder))  # raises where it leaves the folder, or is no plain file
+            for file in files:
+                content = tar.extractfile(members[file.name]) if file.name in members else None
+                if content is None:
+                    raise UserError(f"{archive}: holds no file {file.name}")
+                with content:
+                    _store(content, file, folder)
+    except tarfile.FilterError as error:
+        raise UserError(f"{archive}: refused, it is not safe to unpack: {error}") from None
+    except (tarfile.TarError, EOFError) as error:
+        raise UserError(f"{archive}: cannot be unpacked: {error}") from None
+    except OSError as error:
+        raise UserError(f"{error.filename or archive}: {error.strerror or error}") from None
+
+
+def _store(content: IO[bytes], file: File, folder: Path) -> None:
+    target = folder / file.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as copy:
+            shutil.copyfileobj(content, copy, BLOCK)
+        if fault := file.fault(part):
+            raise UserError(f"{file.name} in the archive is not the published file: {fault}")
+        _put(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _put(finished: Path, target: Path) -> None:
+    """Give a finished file its name, so that a crash leaves either nothing or the whole file."""
+    with finished.open("rb+") as content:
+        os.fsync(content.fileno())
+    finished.replace(target)
+    if os.name == "posix":
+        directory = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _complete(file: File, part: Path, folder: Path) -> None:
+    """Download until the part has the size it should have; what was there before is kept."""
+    from tqdm import tqdm
+
+    if _size(part) > file.size:
+        part.unlink()  # left by another file
+    idle, most, reason = 0, _size(part), ""
+    # tqdm's `disable=None`: quiet where nobody watches a terminal.
+    with tqdm(total=file.size, unit="B", unit_scale=True, desc=file.name, disable=None, file=sys.stderr) as bar:
+        while (have := _size(part)) != file.size:
+            if idle == ATTEMPTS:
+                raise by_hand(file, folder, f"{reason} after {have:,} of {file.size:,} bytes")
+            try:
+                _append(file.url, part, have, file.size, bar)
+                reason = "the connection ended"
+            except urllib.error.HTTPError as error:
+                with error:
+                    if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
+                        part.unlink()
+                        continue
+                    raise by_hand(file, folder, f"the server says {error.code} {error.reason}") from None
+            except urllib.error.URLError as error:
+                raise by_hand(file, folder, f"cannot be reached ({error.reason})") from None
+            except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
+                reason = f"the connection broke ({type(error).__name__})"
+            if _size(part) > file.size:
+                part.unlink()
+                raise by_hand(file, folder, f"what came is not the published file: more than {file.size:,} bytes")
+            idle = 0 if _size(part) > most else idle + 1
+            most = max(most, _size(part))
+
+
+def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
+    """Ask for the bytes that are missing and add them to the part; a server may send everything again."""
+    request = urllib.request.Request(url, headers={"User-Agent": "uqbench"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT and (
+            answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        )
+        count = have if resumed else 0
+        bar.update(count - bar.n)
+        with part.open("ab" if resumed else "wb") as content:
+            # One byte too many is enough to know that it is another file.
+            while count <= size and (block := answer.read1(BLOCK)):
+                content.write(block)
+                count += len(block)
+                bar.update(len(block))
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,78 @@
+"""Facts of the machine and the software, stored beside every result."""
+
+import os
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("uqbench", "torch", "numpy", "scipy", "pandas", "scikit-learn", "SQLAlchemy", "matplotlib", "seaborn")
+
+
+def package_versions() -> dict[str, str | None]:
+    """Return the installed version of every package that matters; None where it is missing."""
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def cpu_model() -> str:
+    """Return the processor's name as the system tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def driver(device: str) -> str:
+    """Return the version of the GPU's driver as the system tells it; 'none' for the processor itself."""
+    if not device.startswith("cuda"):
+        return "none"
+    told = Path("/proc/driver/nvidia/version")
+    return told.read_text("utf-8", "replace").partition("\n")[0].strip() if told.is_file() else "unknown"
+
+
+@cache
+def code_version() -> str:
+    """Return the git commit of the code, with a mark when it was changed since, or '' outside a checkout."""
+    folder = Path(__file__).resolve().parents[1]  # the package
+    if not (folder.parent / "pyproject.toml").is_file():
+        return ""  # installed: the checkout around it, if any, is somebody else's
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def facts(device: str) -> dict[str, Any]:
+    """Return what a stored result says about where it was made."""
+    import torch
+
+    return {
+        "code": code_version(),
+        "packages": package_versions(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "cpu": cpu_model(),
+        "vectors": torch.backends.cpu.get_cpu_capability(),  # a virtual machine's processor may tell no other name
+        "cores": cores(),
+        "threads": torch.get_num_threads(),
+        "wait_policy": os.environ.get("OMP_WAIT_POLICY", ""),
+        "device": device,
+        "device_name": torch.cuda.get_device_name() if device.startswith("cuda") else cpu_model(),
+    }

@@ -1,0 +1,1 @@
+"""The built-in architectures, one file each."""

@@ -1,0 +1,171 @@
+"""From a suite to cells: one (dataset, split, method, options, seed) each, with a key that names its result.
+
+A key is a hash of everything that can change the numbers: plug-in names, versions and options, the data itself, the
+protocol, the seed and the harness. A plug-in that is still a file on the command line is known by its content. Two
+suites that ask for the same cell share it.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench import probes
+from bench.api import Dataset, Method, Split, options
+from bench.errors import UserError
+from bench.networks.factory import network_factory
+from bench.plan.suite import Suite
+from bench.plugins.registry import PluginError, Registry, in_one_line
+from bench.spec.cell import Cell
+from bench.spec.protocol import Protocol
+
+HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The cells of one dataset and one method: what is trained together."""
+
+    dataset: str
+    method: str
+    plugin: Method
+    protocol: Protocol
+    splits: tuple[Split, ...]
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()  # what readers should know about the data
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A dataset, or a method on a dataset, that cannot run here, and why."""
+
+    dataset: str
+    method: str
+    reason: str
+    fault: bool  # broken (the run is not well), rather than not made for this
+
+
+Planned = Task | Refused
+
+
+def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
+    """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time."""
+    methods: dict[str, Method | PluginError] = {}
+    for name, method_entry in suite.methods.items():
+        try:
+            methods[name] = registry.make(
+                "method", method_entry.use or name, method_entry.options, f"{suite.where}: methods.{name}"
+            )
+        except PluginError as error:
+            methods[name] = error
+    datasets: dict[str, Dataset | PluginError] = {}
+    for name, entry in suite.datasets.items():
+        try:
+            where = f"{suite.where}: datasets.{name}"
+            datasets[name] = registry.make("dataset", entry.use or name, entry.options, where)
+        except PluginError as error:
+            datasets[name] = error
+    # All options are checked by now, before the first training starts.
+    for name, dataset in datasets.items():
+        yield from _plan_dataset(suite, registry, name, dataset, methods)
+
+
+def _plan_dataset(
+    suite: Suite,
+    registry: Registry,
+    name: str,
+    dataset: Dataset | PluginError,
+    methods: dict[str, Method | PluginError],
+) -> Iterator[Planned]:
+    if isinstance(dataset, PluginError):
+        yield Refused(name, "", str(dataset), fault=True)
+        return
+    protocol = suite.protocol_for(name)
+    try:
+        if reason := dataset.skip():
+            yield Refused(name, "", reason, fault=False)
+            return
+        splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
+        seen: dict[int, str] = {}
+        prints = [fingerprint(split, seen) for split in splits]
+        network_factory(protocol.network, splits[0].problem)  # only to hear whether they fit
+        if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
+            raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
+        for split in splits:
+            probes.check(protocol, split)
+    except Exception as error:  # a dataset's own mistake, of any type, must not end the others
+        yield Refused(name, "", in_one_line(error), fault=True)
+        return
+    for label, method in methods.items():
+        if isinstance(method, PluginError):
+            yield Refused(name, label, str(method), fault=True)
+            continue
+        used = {"dataset": suite.datasets[name].use or name, "method": suite.methods[label].use or label}
+        about = {
+            "harness": HARNESS,
+            "dataset": [*registry.identity("dataset", used["dataset"]), dataset.version, options(dataset)],
+            "method": [*registry.identity("method", used["method"]), method.version, options(method)],
+            "protocol": dataclasses.asdict(protocol),
+            # What the suite gives a value is not searched.
+            "space": {} if protocol.search == "none" else _space(method, suite.methods[label].options),
+        }
+        try:
+            if reason := method.skip(splits[0].problem):
+                yield Refused(name, label, reason, fault=False)
+                continue
+            cells = tuple(_cell(name, label, seed, {**about, "data": print_}) for seed, print_ in enumerate(prints))
+        except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
+            yield Refused(name, label, in_one_line(error), fault=True)
+            continue
+        yield Task(name, label, method, protocol, splits, cells, tuple(dataset.notes))
+
+
+def _space(method: Method, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {name: list(values) for name, values in method.search_space.items() if name not in given}
+
+
+def _cell(dataset: str, method: str, seed: int, about: dict[str, Any]) -> Cell:
+    spec = json.dumps({**about, "seed": seed}, sort_keys=True)
+    key = hashlib.blake2b(spec.encode(), digest_size=16).hexdigest()
+    return Cell(key, dataset, seed, method, seed, spec)
+
+
+def checked(split: Split) -> Split:
+    """Return the split if its arrays fit each other and its task; say what is wrong with it otherwise."""
+    if not isinstance(split, Split):
+        raise UserError(f"load must return a Split, got {type(split).__name__}")
+    for part, x, y in (("train", split.train_x, split.train_y), ("test", split.test_x, split.test_y)):
+        if not len(x):
+            raise UserError(f"{part}_x has no rows")
+        if y.shape != x.shape[:1]:
+            raise UserError(f"{part}_y must have one value for each of the {len(x)} rows, got shape {list(y.shape)}")
+        for name, array in ((f"{part}_x", x), (f"{part}_y", y)):
+            if bad := int(np.count_nonzero(~np.isfinite(array))):
+                raise UserError(f"{name}: {bad} of {array.size} values are NaN or infinite")
+        if split.task == "classification":
+            if split.classes < 2:
+                raise UserError(f"classes must be at least 2 for classification, got {split.classes}")
+            if y.min() < 0 or y.max() >= split.classes or (y != y.astype(np.int64)).any():
+                raise UserError(f"{part}_y must hold classes from 0 to {split.classes - 1}")
+    if split.train_x.shape[1:] != split.test_x.shape[1:]:
+        raise UserError(f"train and test rows differ in shape: {split.train_x.shape[1:]} and {split.test_x.shape[1:]}")
+    return split
+
+
+def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:
+    """Return a hash of a split's task and rows; arrays that `seen` knows by identity are not read again."""
+    seen = {} if seen is None else seen
+    parts = []
+    for array in (split.train_x, split.train_y, split.test_x, split.test_y):
+        if id(array) not in seen:
+            block: Any = np.ascontiguousarray(array)
+            digest = hashlib.blake2b(f"{block.dtype.str}{block.shape}".encode(), digest_size=16)
+            digest.update(block.data.cast("B"))
+            seen[id(array)] = digest.hexdigest()
+        parts.append(seen[id(array)])
+    about = f"{split.task} {split.classes} {' '.join(parts)}"
+    return hashlib.blake2b(about.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,276 @@
+"""Suites: what to run, in a TOML file that is checked to the last key.
+
+A suite names datasets and methods (each a table with its options) and a protocol that holds for all of them; a dataset
+may change parts of the protocol for itself. The command line's `--set` wins over both.
+"""
+
+import copy
+import reprlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
+
+from bench.errors import UserError, unknown_name
+from bench.spec.protocol import PROBES, Protocol
+
+PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
+
+
+class MethodEntry(BaseModel):
+    """A method under the name it has in this suite, with its options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    use: str = ""  # the plug-in, where it is not the table's own name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options for the plug-in."""
+        return dict(self.model_extra or {})
+
+
+class DatasetEntry(BaseModel):
+    """A dataset under the name it has in this suite: its options, and what it changes of the protocol."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    use: str = ""
+    optional: StrictBool = False  # run only when it is asked for by name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options for the plug-in."""
+        return {k: v for k, v in (self.model_extra or {}).items() if k not in PROTOCOL_KEYS}
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What this dataset changes of the suite's protocol."""
+        return {k: v for k, v in (self.model_extra or {}).items() if k in PROTOCOL_KEYS}
+
+
+class GateEntry(BaseModel):
+    """How 'uqbench gate' judges a suite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    metrics: list[str] = Field(default_factory=list)  # what is gated; by default what the tables show
+    alpha: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01  # the chance that a gate fails without a cause
+    # How large a change must be to matter, by family or metric: 0.02 in the metric's unit, "5%" of the baseline.
+    margins: dict[str, float | str] = Field(default_factory=dict)
+
+
+class Suite(BaseModel):
+    """An experiment: datasets x methods x seeds under a protocol."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    title: str
+    seeds: Annotated[int, Field(gt=0, strict=True)] = 5
+    baseline: str | None = None  # the method that relative metrics (the paper's MSLL) are measured against
+    metrics: list[str] = Field(default_factory=list)  # what the tables show first; everything is stored
+    gate: GateEntry = Field(default_factory=GateEntry)
+    protocol: dict[str, Any] = Field(default_factory=dict)
+    datasets: Annotated[dict[str, DatasetEntry], Field(min_length=1)]
+    methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
+    _where: str = PrivateAttr("")
+    _whole: bool = PrivateAttr(True)
+
+    @property
+    def whole(self) -> bool:
+        """Are these all datasets and methods of the suite?"""
+        return self._whole
+
+    @property
+    def where(self) -> str:
+        """The file, as errors name it."""
+        return self._where or f"suite {self.name}"
+
+    def protocol_for(self, dataset: str) -> Protocol:
+        """Return the protocol for one dataset."""
+        return _protocol(_merged(self.protocol, self.datasets[dataset].changes), f"{self.where}: datasets.{dataset}")
+
+    def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
+        """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
+        kept: dict[str, Any] = {}
+        for kind, chosen, entries in (("dataset", datasets, self.datasets), ("method", methods, self.methods)):
+            for name in chosen:
+                if name not in entries:
+                    raise unknown_name(kind, name, entries, self.where)
+            kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
+        asked = {name: self.datasets[name].model_copy(update={"optional": False}) for name in datasets}
+        kept["datasets"] = {n: asked.get(n, e) for n, e in kept["datasets"].items() if n in asked or not e.optional}
+        chosen_part = self.model_copy(update=kept)
+        chosen_part._whole = not datasets and not methods and len(kept["datasets"]) == len(self.datasets)
+        return chosen_part
+
+
+def suite_names() -> dict[str, str]:
+    """Return the built-in suites and their titles."""
+    folder = files("bench.plan") / "suites"
+    texts = {
+        Path(entry.name).stem: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".toml")
+    }
+    return {name: str(tomllib.loads(text).get("title", "")) for name, text in sorted(texts.items())}
+
+
+def load_suite(
+    name: str, changes: Sequence[str] = (), methods: Sequence[str] = (), datasets: Sequence[str] = ()
+) -> Suite:
+    """Read a built-in suite by name, or a user's by path, as the command line wants it.
+
+    `methods` and `datasets` are added where the suite does not list them; then come the `key=value` changes.
+    """
+    path = Path(name)
+    try:
+        if path.suffix == ".toml":
+            if not path.is_file():
+                raise UserError(f"suite {name}: no such file")
+            text, where, stem = path.read_text("utf-8"), name, path.stem
+        elif name in suite_names():
+            entry = files("bench.plan") / "suites" / f"{name}.toml"
+            text, where, stem = entry.read_text("utf-8"), f"suites/{name}.toml", name
+        else:
+            raise unknown_name("suite", name, suite_names(), "")
+        raw = tomllib.loads(text)
+    except OSError as error:
+        raise UserError(f"suite {name}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{name}: not valid TOML: the file is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{where}: not valid TOML: {error}") from None
+    if "name" in raw:
+        raise UserError(f"{where}: name: a suite's name is its file's; remove the key")
+    for kind, added in (("methods", methods), ("datasets", datasets)):
+        listed = raw.setdefault(kind, {})
+        if isinstance(listed, dict):
+            for each in added:
+                listed.setdefault(each, {})
+    for change in changes:
+        _set(raw, change)
+    return check_suite({"name": stem, **raw}, where)
+
+
+def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
+    """Check a suite's content."""
+    content = {k: v for k, v in raw.items() if k not in PROTOCOL_KEYS}
+    content["protocol"] = {k: v for k, v in raw.items() if k in PROTOCOL_KEYS}
+    if "protocol" in raw:
+        raise UserError(f"{where}: protocol: write its keys at the top level: {', '.join(sorted(PROTOCOL_KEYS))}")
+    try:
+        suite = Suite.model_validate(content)
+    except ValidationError as error:
+        allowed = (set(Suite.model_fields) - {"protocol", "name"}) | PROTOCOL_KEYS
+        raise UserError(f"{where}: {_told(error, allowed)}") from None
+    _protocol(suite.protocol, where)
+    for name, entry in suite.datasets.items():
+        _protocol(_merged(suite.protocol, entry.changes), f"{where}: datasets.{name}")
+    if all(entry.optional for entry in suite.datasets.values()):
+        raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
+    if suite.baseline is not None and suite.baseline not in suite.methods:
+        raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
+    if suite.metrics or suite.gate.metrics or suite.gate.margins:
+        from bench.metrics import catalogue
+        from bench.metrics.margins import read_margins
+
+        for key, named in (("metrics", suite.metrics), ("gate.metrics", suite.gate.metrics)):
+            for metric in named:
+                if metric.partition("@")[0] not in catalogue():
+                    raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
+        read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
+    suite._where = where
+    return suite
+
+
+def _protocol(raw: Mapping[str, Any], where: str) -> Protocol:
+    try:
+        return Protocol(**raw)
+    except ValidationError as error:
+        raise UserError(f"{where}: {_told(error, PROTOCOL_KEYS)}") from None
+
+
+def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
+    """Return the first thing that is wrong, in one line."""
+    unknown = ("extra_forbidden", "unexpected_keyword_argument")
+    # A misspelt key comes before the missing one that it was meant to be.
+    first = min(error.errors(), key=lambda each: each["type"] not in unknown)
+    place = [str(part) for part in first["loc"]]
+    within = _fields_of(place[:-1])
+    if place[:1] == ["probe"]:
+        del place[1:2]  # its kind, which no user wrote there
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "union_tag_invalid":
+        return f"{unknown_name('kind', first['ctx']['tag'], PROBES, '.'.join(place))}{more}"
+    if first["type"] in unknown:
+        known = within or top
+        return f"{unknown_name('key', place[-1], known, '.'.join(place[:-1]))}{more}"
+    if first["type"] in ("missing", "union_tag_not_found"):
+        lacking = place if first["type"] == "missing" else [*place, "kind"]
+        return f"{'.'.join(lacking)}: this key is required{more}"
+    if first["type"] == "too_short":
+        return f"{'.'.join(place)}: name at least one{more}"
+    if first["type"] == "value_error":  # two keys that do not go together
+        return f"{first['ctx']['error']}{more}"
+    return f"{'.'.join(place)}: {first['msg']}, got {reprlib.repr(first['input'])}{more}"
+
+
+def _fields_of(place: Sequence[str]) -> set[str]:
+    from bench.spec.protocol import Architecture, Training
+
+    if list(place) == ["gate"]:
+        return set(GateEntry.model_fields)
+    # The keys of a probe are told with its kind in front.
+    parts: dict[str, Any] = {"training": Training, "network": Architecture, **PROBES}
+    return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _set(raw: dict[str, Any], change: str) -> None:
+    """Carry out one `key.key=value` of the command line."""
+    key, equals, text = change.partition("=")
+    path = [part for part in key.strip().split(".") if part]
+    if not equals or not path:
+        raise UserError(
+            f"--set {change}: expected key=value, such as training.epochs=20 or methods.mc-dropout.rate=0.2"
+        )
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        parsed = {}
+    value = parsed["value"] if len(parsed) == 1 else text  # a bare word is a string
+    if path[0] in ("datasets", "methods"):
+        listed = raw.get(path[0])
+        if len(path) < 3:
+            raise UserError(f"--set {change}: expected {path[0]}.NAME.OPTION=value")
+        if isinstance(listed, dict) and path[1] not in listed:
+            raise unknown_name(path[0][:-1], path[1], listed, f"--set {change}")
+    _put(raw, path, copy.deepcopy(value), change)
+    if path[0] == "training" and isinstance(raw.get("grid"), dict):
+        raw["grid"].pop(path[-1], None)  # what is given a value is not searched
+    if path[0] in PROTOCOL_KEYS:
+        listed = raw.get("datasets")
+        # What is said on the command line holds for every dataset.
+        for entry in listed.values() if isinstance(listed, dict) else ():
+            _remove(entry, path)
+
+
+def _put(table: dict[str, Any], path: Sequence[str], value: Any, change: str) -> None:
+    for part in path[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise UserError(f"--set {change}: {part} is a value, not a table")
+    table[path[-1]] = value
+
+
+def _remove(table: Any, path: Sequence[str]) -> None:
+    for part in path[:-1]:
+        table = table.get(part, {}) if isinstance(table, dict) else {}
+    if isinstance(table, dict):
+        table.pop(path[-1], None)

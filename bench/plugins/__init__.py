@@ -1,0 +1,1 @@
+"""Where plug-ins come from, how they describe themselves, and scaffolding for new ones."""

@@ -1,0 +1,81 @@
+"""What a plug-in says of itself, as data: the paragraphs of its docstring, its options and what they mean."""
+
+import inspect
+import re
+import textwrap
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any
+
+from bench.api import Dataset
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A part of a docstring: words, or equations that stand as they were written."""
+
+    text: str
+    equation: bool
+
+
+@dataclass(frozen=True)
+class Option:
+    """A field of a plug-in."""
+
+    name: str
+    kind: str
+    default: str  # '' where there is none
+    meaning: str  # the comment behind it
+
+    def told(self) -> str:
+        """Return the option in one line of Markdown."""
+        default = f"default {self.default}" if self.default else "no default"
+        return f"`{self.name}`: {self.kind}, {default}" + (f"; {self.meaning}" if self.meaning else "")
+
+
+def paragraphs(doc: str) -> list[Paragraph]:
+    """Return the paragraphs of a cleaned docstring; those that are indented throughout are equations."""
+    found = []
+    for part in re.split(r"\n\s*\n", doc.strip("\n")):
+        lines = [line for line in part.splitlines() if line.strip()]
+        apart = all(line.startswith("    ") for line in lines)
+        if lines:
+            found.append(Paragraph(textwrap.dedent(part) if apart else part, apart))
+    return found
+
+
+def options_of(plugin: object) -> list[Option]:
+    """Return the options of a plug-in, in the order of its fields."""
+    return [_option(field, plugin) for field in fields(plugin)]  # type: ignore[arg-type]  # plug-ins are dataclasses
+
+
+def _option(field: "Field[Any]", plugin: object) -> Option:
+    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
+    if kind == "Literal":
+        kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
+    elif hasattr(field.type, "__args__"):
+        kind = str(field.type)
+    default = "" if field.default is MISSING else repr(field.default)  # whatever this one was made with
+    return Option(field.name, kind, default, _comment(type(plugin), field.name))
+
+
+def _comment(cls: type[Any], option: str) -> str:
+    """Return the comment behind an option, in the class that declares it."""
+    for owner in cls.__mro__:
+        if option in vars(owner).get("__annotations__", {}):
+            found = re.search(rf"^    {option}:[^#\n]*#\s*([^\n]*)$", inspect.getsource(owner), re.MULTILINE)
+            return re.sub(r"^(type: ignore|noqa).*", "", found[1]).strip() if found else ""
+    return ""
+
+
+def size(dataset: Dataset) -> tuple[str, str]:
+    """Return how many rows there are and what one is, as text."""
+    shape = dataset.shape
+    if not shape and dataset.skip() is None:
+        split = dataset.load(0)
+        held = 0 if split.test_x is split.train_x else len(split.test_y)
+        shape = (len(split.train_y) + held, *split.problem.inputs)
+    if not shape:
+        return "-", "-"
+    if len(shape) == 2:
+        return f"{shape[0]:,}", f"{shape[1]} feature{'s' * (shape[1] != 1)}"
+    return f"{shape[0]:,}", f"image {' x '.join(map(str, shape[1:]))}"

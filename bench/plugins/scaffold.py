@@ -1,0 +1,94 @@
+"""New plug-ins from templates: files that work and pass 'uqbench verify' as they stand.
+
+The templates are the text files in `templates/`; a word with a dollar in front is filled in.
+"""
+
+import keyword
+import re
+import sys
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import cast
+
+from bench.errors import UserError, unknown_name
+from bench.plugins.registry import Kind, Registry, plugin_name
+
+KINDS = ("method", "dataset", "report", "package")
+
+
+def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:
+    """Write the files of a new plug-in or package; return them."""
+    if kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
+    check_name(kind, name, registry)
+    made = _package(name) if kind == "package" else _plugin(kind, name)
+    paths = {out / place: text for place, text in made.items()}
+    _refuse_to_overwrite([out / name] if kind == "package" else paths)
+    try:
+        for path, text in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot write there: {error.strerror or error}") from None
+    return list(paths)
+
+
+def check_name(kind: str, name: str, registry: Registry) -> None:
+    """Refuse a name that could not be a plug-in's, saying which could."""
+    stem = name.replace("-", "_")
+    rule = "use letters, digits, - or _, beginning with a letter, such as my-noise"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
+        raise UserError(f"{name!r} cannot be the name of a {kind}: {rule}")
+    if keyword.iskeyword(stem) or stem in sys.stdlib_module_names:
+        raise UserError(f"{name!r} cannot be the name of a {kind}: Python has its own {stem}; add a word to it")
+    inside: Kind = "method" if kind == "package" else cast("Kind", kind)
+    known = registry.plugins(inside).get(plugin_name(stem))
+    if known is not None:
+        raise UserError(f"{name!r} cannot be the name of a {kind}: a {inside} has it ({known.origin}); choose another")
+
+
+def _plugin(kind: str, name: str) -> dict[Path, str]:
+    stem = name.replace("-", "_")
+    # The test stands beside the file: pytest puts its folder on the path.
+    words = _words(name) | {"import_line": f"from {stem} import {_class_name(name)}"}
+    return {
+        Path(f"{stem}.py"): _filled(f"{kind}.py", words),
+        Path(f"test_{stem}.py"): _filled(f"test_{kind}.py", words),
+    }
+
+
+def _package(name: str) -> dict[Path, str]:
+    stem = name.replace("-", "_")
+    words = _words(name) | {"import_line": f"from {stem}.method import {_class_name(name)}"}
+    root = Path(name)
+    return {
+        root / "pyproject.toml": _filled("package/pyproject.toml", words),
+        root / "README.md": _filled("package/README.md", words),
+        root / "src" / stem / "__init__.py": _filled("package/init.py", words),
+        root / "src" / stem / "method.py": _filled("method.py", words),
+        root / "tests" / f"test_{stem}.py": _filled("test_method.py", words),
+    }
+
+
+def _words(name: str) -> dict[str, str]:
+    title = re.sub(r"[-_]+", " ", name)
+    stem = name.replace("-", "_")
+    return {"name": name, "stem": stem, "class_name": _class_name(name), "title": title[0].upper() + title[1:]}
+
+
+def _class_name(name: str) -> str:
+    return "".join(word[0].upper() + word[1:] for word in re.split(r"[-_]", name))
+
+
+def _filled(template: str, words: dict[str, str]) -> str:
+    text = files("bench.plugins").joinpath("templates", *f"{template}.txt".split("/")).read_text("utf-8")
+    return Template(text).substitute(words)
+
+
+def _refuse_to_overwrite(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.exists():
+            raise UserError(f"{path} is there already and is never overwritten; choose another name or --out DIR")

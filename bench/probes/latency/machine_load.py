@@ -1,0 +1,106 @@
+"""What else the machine was doing: load, other processes' share, heat; energy of a GPU."""
+
+import contextlib
+import importlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.machine.environment import cores
+
+_STAT = Path("/proc/stat")
+_PROCESSORS = Path("/sys/devices/system/cpu")
+
+
+def load_average() -> float | None:
+    """Return how many processes were running over the last minute; None where the system does not tell."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+class Others:
+    """How much of the processors other processes use from now on."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    def share(self) -> float | None:
+        """Return their share since, from 0 to 1; None where the system does not tell."""
+        end = self._now()
+        if self._start is None or end is None:
+            return None
+        seconds, busy, own = (b - a for a, b in zip(self._start, end, strict=True))
+        return min(1.0, max(0.0, (busy - own) / (seconds * (os.cpu_count() or cores())))) if seconds > 0 else None
+
+    def _now(self) -> tuple[float, float, float] | None:
+        """Return wall clock, seconds of all processors spent working (or stolen by a host), and our own."""
+        try:
+            first = _STAT.read_text("utf-8").partition("\n")[0].split()
+            ticks = [int(part) for part in first[1:]]
+            idle = ticks[3] + ticks[4]  # idle, and waiting for a disk
+            busy = (sum(ticks[:8]) - idle) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError, AttributeError):
+            return None
+        return time.perf_counter(), busy, time.process_time()
+
+
+class Throttling:
+    """Whether the processor was held back for its heat from now on."""
+
+    def __init__(self, folder: Path = _PROCESSORS) -> None:
+        self._folder = folder
+        self._start = self._count()
+
+    def told(self) -> str:
+        """Return what happened since, in words; empty: nothing that the system tells of."""
+        times = self._count() - self._start
+        return f"the processor was throttled for its heat {times} times" if times > 0 else ""
+
+    def _count(self) -> int:
+        total = 0
+        for path in self._folder.glob("cpu*/thermal_throttle/core_throttle_count"):
+            with contextlib.suppress(OSError, ValueError):
+                total += int(path.read_text("utf-8"))
+        return total
+
+
+class Gpu:
+    """What NVIDIA's management library tells of the GPU in use, where it is installed (extra "gpu")."""
+
+    def __init__(self, device: str, library: Any = None) -> None:
+        self._library, self._handle = library, None
+        if not device.startswith("cuda"):
+            return
+        try:
+            if library is None:
+                self._library = importlib.import_module("pynvml")
+            self._library.nvmlInit()
+            self._handle = self._library.nvmlDeviceGetHandleByUUID(_uuid() if library is None else "")
+            self.joules()
+        except Exception:  # not installed, or a GPU without the counter: the column is left out
+            self._handle = None
+
+    def joules(self) -> float | None:
+        """Return the reading of the energy counter; None: there is none."""
+        if self._handle is None:
+            return None
+        return float(self._library.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1000
+
+    def throttled(self) -> str:
+        """Return in words whether the GPU's clock is held back now; empty: it is not."""
+        if self._handle is None:
+            return ""
+        library = self._library
+        reasons = library.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        names = ("HwSlowdown", "SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown")
+        held = [name for name in names if reasons & getattr(library, f"nvmlClocksThrottleReason{name}", 0)]
+        return f"the GPU's clock is held back: {', '.join(held)}" if held else ""
+
+
+def _uuid() -> str:
+    import torch
+
+    return f"GPU-{torch.cuda.get_device_properties().uuid}"

@@ -1,0 +1,127 @@
+"""Figures as files, and as a part of a page that follows its colours."""
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from bench.api.figure_style import COLOURS, EVEN, GRID, INK, PAPER, SOFT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Colours of a figure that a page draws in its own: see page.css.
+VARIABLES = {
+    "#000000": "--ink", INK: "--ink", SOFT: "--muted", GRID: "--line", PAPER: "--paper", EVEN: "--even",
+    **{colour: f"--c{number}" for number, colour in enumerate(COLOURS)},
+}
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+XLINK = "{http://www.w3.org/1999/xlink}href"
+FONTS = re.compile(r"(font: [^;']*?px) [^;]*")
+POINTS_TO_PIXELS = 96 / 72
+DOTS = 144  # of a PNG, an inch
+
+
+@dataclass(frozen=True)
+class Image:
+    """A figure, drawn."""
+
+    name: str  # of its files, without the suffix
+    png: bytes
+    svg: bytes
+
+    @cached_property
+    def inline(self) -> str:
+        """The picture as an element of a page: its text is text, its colours are the page's."""
+        return inline(self.svg, self.name)
+
+
+def drawn(figure: "Figure", name: str) -> Image:
+    """Draw a figure both ways. Text stays text in the SVG, so that every script and emoji is the reader's own font."""
+    import matplotlib
+
+    png, svg = io.BytesIO(), io.BytesIO()
+    settings: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2,
+        "figure.autolayout": False, "figure.constrained_layout.use": False,
+    }
+    with matplotlib.rc_context(settings), _unknown_letters_allowed():
+        _lay_out(figure)
+        figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return Image(name, png.getvalue(), svg.getvalue())
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Solve the layout once for both files; a figure that has an engine is drawn once more by each `savefig`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        FigureCanvasAgg(figure)  # keeps its renderer; the canvas of no backend makes one whenever it is asked
+        figure.set_dpi(DOTS)
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+
+
+@contextmanager
+def _unknown_letters_allowed() -> Iterator[None]:
+    """A name may have letters that the font of the PNG lacks: a box is shown, and the caption has the name."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support")
+        yield
+
+
+def inline(svg: bytes, name: str) -> str:
+    """Return an SVG file of matplotlib's as an element for HTML: smaller, without namespaces, coloured by variables."""
+    root = ElementTree.fromstring(svg)
+    for parent in root.iter():
+        for child in list(parent):
+            if child.tag.rpartition("}")[2] in ("metadata", "style"):
+                parent.remove(child)
+    referred = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg.decode("utf-8")))
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(NAMESPACE)
+        _clean(element, referred, name)
+    width = float(root.get("viewBox", "0 0 600 400").split()[2]) * POINTS_TO_PIXELS
+    box = root.get("viewBox", "")
+    root.attrib.clear()
+    # The caption beside it says what is to be seen, and the table below it has the numbers.
+    root.attrib.update({
+        "viewBox": box, "class": "plot", "role": "img", "aria-labelledby": f"caption-{name}",
+        "style": f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)",
+    })
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _clean(element: ElementTree.Element, referred: set[str], name: str) -> None:
+    target = element.attrib.pop(XLINK, None)
+    if target is not None:
+        element.set("href", f"#{name}-{target[1:]}" if target.startswith("#") else target)
+    identity = element.attrib.pop("id", None)
+    if identity in referred:
+        element.set("id", f"{name}-{identity}")
+    for key, value in list(element.attrib.items()):
+        if key == "style":
+            element.set(key, _style(value))
+        elif key == "clip-path":
+            element.set(key, value.replace("url(#", f"url(#{name}-"))
+        elif key not in ("href", "id"):
+            element.set(key, re.sub(r"(\.\d\d?)\d*", _shorter, value))
+
+
+def _shorter(match: re.Match[str]) -> str:
+    return match.group(1).rstrip("0").rstrip(".")
+
+
+def _style(text: str) -> str:
+    for colour, variable in VARIABLES.items():
+        text = text.replace(colour, f"var({variable})")
+    text = FONTS.sub(r"\1 var(--font)", text)
+    return text.replace("; ", ";").replace(": ", ":")

@@ -1,0 +1,68 @@
+"""Which engine a run gets, from what the command line says."""
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+from bench.errors import UserError
+from bench.machine.environment import cores
+from bench.run.executors import Engine
+from bench.run.executors.inline import InlineEngine
+from bench.run.executors.local import LocalEngine, Settings
+
+Name = Literal["auto", "inline", "local", "dask"]
+
+SECONDS_THAT_PAY_FOR_WORKERS = 20.0  # starting them takes some seconds
+
+
+def choose(
+    name: Name, workers: int | None, address: str | None, device: str, time_limit: float | None
+) -> Callable[[float], Engine]:
+    """Return what makes the engine, once the seconds of work are known."""
+    if address is not None and name not in ("auto", "dask"):
+        raise UserError(f"--address {address}: only --engine dask has an address")
+    if address is not None and workers is not None:
+        raise UserError(
+            "--workers: a cluster that is running has as many workers as it has; leave it out with --address"
+        )
+    if name == "inline" and (workers or 1) > 1:
+        raise UserError(f"--workers {workers}: --engine inline has no workers; use --engine local")
+    if name == "inline" and time_limit is not None:
+        raise UserError("--time-limit: --engine inline cannot end a call that hangs; use --engine local")
+    count = workers or _devices(device)
+
+    def made(seconds: float) -> Engine:
+        if address is not None or name == "dask":
+            from bench.run.executors.dask import ClusterEngine
+
+            resources = {"GPU": 1.0} if device == "cuda" else None
+            return ClusterEngine(address, count, threads=_threads(count), resources=resources, time_limit=time_limit)
+        small = count == 1 or seconds < SECONDS_THAT_PAY_FOR_WORKERS
+        if name == "inline" or (name == "auto" and workers is None and time_limit is None and small):
+            return InlineEngine()
+        places = [{"CUDA_VISIBLE_DEVICES": _visible(k)} if device == "cuda" else {} for k in range(count)]
+        return LocalEngine([Settings(_threads(count), place, time_limit) for place in places])
+
+    return made
+
+
+def _threads(workers: int) -> int:
+    return max(1, cores() // workers)
+
+
+def _devices(device: str) -> int:
+    """Return one worker for every GPU, or for every core."""
+    if device != "cuda":
+        return cores()
+    import torch
+
+    return max(1, torch.cuda.device_count())
+
+
+def _visible(worker: int) -> str:
+    """Return the GPU of a worker, among those that this process may use."""
+    import torch
+
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    devices = named.split(",") if named else [str(k) for k in range(torch.cuda.device_count())]
+    return devices[worker % len(devices)]

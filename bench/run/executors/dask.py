@@ -1,0 +1,199 @@
+"""Workers of a Dask cluster: a running scheduler by address, or a cluster on this machine.
+
+Orders go out and outcomes come back through Dask's own connections, so workers need no shared disk. Where a worker
+dies, Dask gives its order to another; what had arrived before is simply received twice and stored once.
+"""
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from bench.errors import UserError
+from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+
+
+class ClusterEngine:
+    """Carries out calls on the workers of a Dask cluster."""
+
+    def __init__(
+        self,
+        address: str | None,
+        workers: int,
+        *,
+        threads: int = 1,
+        resources: Mapping[str, float] | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise UserError("--engine dask: Dask is not installed here; pip install 'uqbench[cluster]'") from None
+        self._cluster: Any = None
+        if address is None:
+            settings = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
+            import dask
+
+            # A worker's process reads these before it loads anything; the terminal's Ctrl-C is for the driver alone.
+            with dask.config.set({"distributed.nanny.pre-spawn-environ": settings}), _interrupts_ignored():
+                self._cluster = distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    resources=dict(resources or {}) or None,
+                )
+        try:
+            self._client = distributed.Client(self._cluster or address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UserError(f"--address {address}: no Dask scheduler answers there: {error}") from None
+        self._executor = self._client.get_executor(pure=False, retries=0, resources=dict(resources or {}))
+        self._time_limit = time_limit
+        self._name = f"uqbench-{uuid.uuid4().hex}"
+        self._mail = distributed.Queue(self._name, client=self._client)
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls: dict[str, Future[None]] = {}
+        self._inner: dict[str, Any] = {}
+        self._deaf = ""  # why nothing can be heard any more
+        self._closing = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are now; they may come and go."""
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
+        """Have a call carried out by a worker that has what the engine's resources ask for."""
+        self._require_hearing()
+        outer: Future[None] = Future()
+        number = uuid.uuid4().hex
+        self._calls[number] = outer  # before it can end
+        inner = self._executor.submit(_carried_out, self._name, number, self._time_limit, call, arguments)
+        self._inner[number] = inner
+
+        def ended(inner: "Future[None]") -> None:
+            # A good end is told by the call's last letter: only then all before it have arrived.
+            if not inner.cancelled() and inner.exception() is None:
+                return
+            if inner.cancelled() or type(inner.exception()).__name__ == "KilledWorker":
+                self._end(number, LostWorkerError("the workers that had it died, one after another"))
+            else:
+                self._end(number, inner.exception())
+
+        inner.add_done_callback(ended)
+        return outer
+
+    def receive(self, seconds: float) -> list[Any]:
+        """Return what arrived; wait at most so long for the first, less if a call ends."""
+        self._require_hearing()
+        found = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._inbox.get(timeout=seconds))
+            while True:
+                found.append(self._inbox.get_nowait())
+        return [message for message in found if message is not _WAKE]
+
+    def close(self, *, now: bool = False) -> None:
+        """Leave the cluster; one that was started for us ends."""
+        self._closing = True
+        for inner in list(self._inner.values()):
+            inner.cancel()
+        self._reader.join(timeout=5)
+        with contextlib.suppress(Exception):  # a scheduler that is gone has no queue to be closed
+            self._mail.close()
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _read(self) -> None:
+        """Take letters out of the scheduler's queue, for the driver's thread."""
+        while not self._closing:
+            try:
+                kind, number, content = self._mail.get(timeout=1)
+                if kind == "message":
+                    self._inbox.put(pickle.loads(content))  # as the scheduler itself sends calls and arguments
+                else:
+                    self._end(number, None if kind == "end" else LostWorkerError(content))
+            except TimeoutError:
+                continue
+            except Exception as error:  # nothing that runs would ever be heard of: no cell's fault
+                self._deaf = f"{type(error).__name__}: {error}"
+                self._inbox.put(_WAKE)
+                return
+
+    def _require_hearing(self) -> None:
+        if self._deaf and not self._closing:
+            raise UserError(
+                f"--engine dask: the scheduler cannot be heard any more ({self._deaf}); what arrived is stored"
+            )
+
+    def _end(self, number: str, error: BaseException | None) -> None:
+        outer = self._calls.pop(number, None)
+        if outer is None:
+            return
+        inner = self._inner.pop(number, None)
+        if inner is not None and isinstance(error, LostWorkerError):
+            inner.cancel()  # or Dask would try it again
+        if error is None:
+            outer.set_result(None)
+        else:
+            outer.set_exception(error)
+        self._inbox.put(_WAKE)
+
+
+_WAKE = object()
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that are started inside the block ignore SIGINT for good."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _carried_out(name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]) -> None:
+    """On a worker: carry out a call and send what it yields."""
+    # A Dask worker may have several threads, but torch's global state (its generator, its threads) is the process's.
+    with _one_at_a_time:
+        _carried_out_alone(name, number, time_limit, call, arguments)
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _carried_out_alone(
+    name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]
+) -> None:
+    import distributed
+
+    mail = distributed.Queue(name)
+
+    def out_of_time() -> None:
+        mail.put(("late", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
+        os._exit(1)  # Dask starts another worker process in its place
+
+    watchdog = threading.Timer(time_limit, out_of_time) if time_limit is not None else None
+    if watchdog is not None:
+        watchdog.daemon = True
+        watchdog.start()
+    try:
+        for message in call(*arguments):
+            mail.put(("message", number, pickle.dumps(message)))
+        mail.put(("end", number, ""))
+    finally:
+        if watchdog is not None:
+            watchdog.cancel()

@@ -1,0 +1,208 @@
+"""Worker processes on this machine.
+
+Each worker is a process of its own with its own pipe, and a thread here that feeds it. A worker that dies (killed, out
+of memory, a crash in native code) therefore takes nothing down but the call it was at: the others do not notice, and a
+new one takes its place. (`ProcessPoolExecutor` ends all its workers when one of them dies.)
+
+Nothing here imports torch: a worker first sets what torch reads when it is loaded.
+"""
+
+import atexit
+import contextlib
+import faulthandler
+import multiprocessing
+import os
+import queue
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+
+_processes = multiprocessing.get_context("spawn")  # a fork of a process with threads is not safe
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker sets before torch is loaded."""
+
+    threads: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
+    time_limit: float | None = None  # seconds a call may take; then the worker ends itself
+
+
+class LocalEngine(Executor):
+    """A fixed number of worker processes."""
+
+    def __init__(self, settings: list[Settings]) -> None:
+        self.workers = len(settings)
+        self._calls: queue.SimpleQueue[tuple[Future[None], Call, tuple[Any, ...]] | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._feeders = [_Feeder(each, self._calls, self._inbox) for each in settings]
+        for feeder in self._feeders:
+            feeder.start()
+        # Workers ignore the signal that multiprocessing would end them with.
+        atexit.register(self._kill)
+
+    def submit(self, call: Call, /, *arguments: Any, **named: Any) -> "Future[None]":  # type: ignore[override]
+        """Have a call carried out by the next free worker."""
+        if named:
+            raise TypeError("a worker's call takes no named arguments")
+        future: Future[None] = Future()
+        future.add_done_callback(lambda _: self._inbox.put(_WAKE))
+        self._calls.put((future, call, arguments))
+        return future
+
+    def receive(self, seconds: float) -> list[Any]:
+        """Return what arrived; wait at most so long for the first, less if a call ends."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._inbox.get(timeout=seconds))
+            while True:
+                found.append(self._inbox.get_nowait())
+        return [message for message in found if message is not _WAKE]
+
+    def pids(self) -> list[int]:
+        """Return the workers that are alive."""
+        processes = [feeder.process for feeder in self._feeders]
+        return [p.pid for p in processes if p is not None and p.pid is not None and p.is_alive()]
+
+    def close(self, *, now: bool = False) -> None:
+        """End the workers; now: without waiting for what they are doing."""
+        for feeder in self._feeders:
+            feeder.closing = now
+            self._calls.put(None)
+        for feeder in self._feeders:
+            while feeder.is_alive():
+                if now:  # again and again: it may be starting another one
+                    self._kill()
+                feeder.join(timeout=0.1)
+        atexit.unregister(self._kill)
+
+    def _kill(self) -> None:
+        for feeder in self._feeders:
+            if feeder.process is not None:
+                feeder.process.kill()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers, as every executor can."""
+        self.close(now=cancel_futures)
+
+
+_WAKE = object()
+
+
+class _Feeder(threading.Thread):
+    """Feeds one worker process, and starts another when it dies."""
+
+    def __init__(self, settings: Settings, calls: "queue.SimpleQueue[Any]", inbox: "queue.SimpleQueue[Any]") -> None:
+        super().__init__(daemon=True)
+        self.settings, self.calls, self.inbox = settings, calls, inbox
+        self.process: BaseProcess | None = None
+        self.pipe: Connection | None = None
+        self.closing = False
+        self.began = 0.0
+        handle, self.stack_file = tempfile.mkstemp(prefix="uqbench-worker-")
+        os.close(handle)
+
+    def run(self) -> None:
+        """Carry out calls until there are no more."""
+        while (item := self.calls.get()) is not None and not self.closing:
+            future, call, arguments = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                self._carry_out(call, arguments)
+                future.set_result(None)
+            except (EOFError, OSError) as error:
+                future.set_exception(LostWorkerError(self._reason(error)))
+            except Exception as error:  # of the call, or of sending it
+                future.set_exception(error)
+        if self.process is not None and self.pipe is not None:
+            with contextlib.suppress(OSError):
+                self.pipe.send(None)
+            self.process.join(timeout=5)
+            self.process.kill()
+            self.process.join()
+        Path(self.stack_file).unlink(missing_ok=True)
+
+    def _carry_out(self, call: Call, arguments: tuple[Any, ...]) -> None:
+        if self.process is None or not self.process.is_alive() or self.pipe is None:
+            self.process = None
+            self.pipe, theirs = _processes.Pipe()
+            process = _processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file))
+            process.start()
+            self.process = process  # one that was started, for those who want to end it
+            theirs.close()  # only the worker holds that end: its death is the end of the pipe
+        if self.closing:
+            raise EOFError
+        self.began = time.monotonic()
+        self.pipe.send((call, arguments))
+        while True:
+            kind, content = self.pipe.recv()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise RuntimeError(content)
+            self.inbox.put(content)
+
+    def _reason(self, error: Exception) -> str:
+        """Say how the worker ended."""
+        if self.process is None:
+            return f"its worker could not be started: {error}"
+        self.process.join(timeout=5)
+        code, limit = self.process.exitcode, self.settings.time_limit
+        if limit is not None and code == 1 and time.monotonic() - self.began >= limit:
+            file = Path(self.stack_file)
+            where = file.read_text("utf-8", "replace") if file.is_file() else ""
+            return f"{OUT_OF_TIME} ({limit:g} s)\n\n{where}"
+        if code is not None and code < 0:
+            named = {each.value: each.name for each in signal.Signals}
+            name = named.get(-code, f"signal {-code}")
+            return f"its worker died of {name}" + (", killed or out of memory" if name == "SIGKILL" else "")
+        return f"its worker ended with exit code {code}"
+
+
+def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
+    """Be a worker: carry out calls until the driver says so, or is gone."""
+    # Ctrl-C and a cluster's SIGTERM reach the whole group; the driver decides what becomes of the workers.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    os.environ.update(settings.environment)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
+        os.environ[name] = str(settings.threads)
+    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError), Path(stack_file).open("w") as stack:
+        while (item := pipe.recv()) is not None:
+            call, arguments = item
+            if settings.time_limit is not None:
+                # A thread of C: it also ends a call that never lets Python's own threads run.
+                faulthandler.dump_traceback_later(settings.time_limit, exit=True, file=stack)
+            for answer in _answers(call, arguments):
+                pipe.send(answer)
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _answers(call: Call, arguments: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    try:
+        for message in call(*arguments):
+            yield "message", message
+    except Exception as error:  # told by the driver
+        yield "error", f"{type(error).__name__}: {error}"
+    else:
+        yield "end", None
+
+
+def _end_with_the_driver() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,271 @@
+"""Jobs: cells in memory, from their rows to searched options, trained networks, draws and scores.
+
+Networks that train alike are trained once: a post-hoc method gets the very networks of the deterministic one, and an
+ensemble's first network is that of a single one. A search trains all configurations on all folds in the same stack.
+"""
+
+import math
+import traceback
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bench.api import Array, Method, Split
+from bench.api.tape import stream
+from bench.networks.factory import network_factory
+from bench.plugins.registry import in_one_line
+from bench.probes import Finding, Subject, Untrained, find, find_together
+from bench.spec.cell import Outcome
+from bench.spec.protocol import Protocol, Training
+from bench.training.checkpoints import name_of
+from bench.training.folds import folds
+from bench.training.limits import Limits
+from bench.training.member import Fitted, Member, finished, held_out_loss, training_form
+from bench.training.rows import Prepared, prepare
+from bench.training.search import Configuration, Selection, configurations
+from bench.training.stack import Progress, fit_and_tell
+
+
+@dataclass(eq=False)
+class Job:
+    """One cell, ready to run."""
+
+    method: Method
+    protocol: Protocol
+    split: Split
+    seed: int
+    data: str = ""  # the fingerprint of the split
+    plugin: str = ""  # name, origin and version of the method
+    checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
+    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
+    selection: Selection | None = None  # the search, once it is done
+    fitted: dict[int, Fitted] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Hashable:
+        """What jobs must share to train on the same rows in the same way."""
+        return (self.data or id(self.split), self.seed, repr(self.protocol))
+
+    def configurations(self) -> list[Configuration]:
+        """Return what its search tries; one alone is taken without a trial."""
+        return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
+
+
+Said = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
+
+
+def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Outcome]]:
+    """Yield the number and the outcome of each job as it ends."""
+    for number, said in carry_out(jobs, device, limits):
+        if isinstance(said, Outcome):
+            yield number, said
+
+
+def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Said]]:
+    """Yield the number of a job and what became known of it; the last of each job is its outcome."""
+    still_open = set(range(len(jobs)))
+    try:
+        rows = _Data(device)
+        alone = [number for number, job in enumerate(jobs) if not job.protocol.together]
+        for said in (
+            _numbered(_searched([jobs[n] for n in alone], rows, limits), alone),
+            _numbered(_trained([jobs[n] for n in alone], rows, limits), alone),
+            _looked_at_together(jobs, device, limits),
+        ):
+            for number, each in said:
+                if isinstance(each, Outcome):
+                    still_open.remove(number)
+                yield number, each
+    except Exception as error:  # whatever a plug-in raises in training fails the cells that were in the stack
+        message = told(error)
+        for number in sorted(still_open):
+            yield number, Outcome("failed", message)
+
+
+def _numbered(said: Iterator[tuple[int, Said]], numbers: Sequence[int]) -> Iterator[tuple[int, Said]]:
+    """Yield what is said about some of the jobs under their numbers among all."""
+    for number, each in said:
+        yield numbers[number], each
+
+
+def _looked_at_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
+    groups: dict[str, list[int]] = {}
+    for number, job in enumerate(jobs):
+        if job.protocol.together:
+            groups.setdefault(repr(job.protocol.probe), []).append(number)
+    for numbers in groups.values():
+        subjects = [Untrained(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
+        for number, found in find_together(subjects, device, limits):
+            yield numbers[number], Outcome("failed", told(found)) if isinstance(found, Exception) else _told(found)
+
+
+def _told(found: Finding) -> Outcome:
+    untrained = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}
+    doubts = "; ".join(found.doubts)
+    return Outcome("ok", doubts, metrics=found.metrics, training={**untrained, **found.record}, arrays=found.arrays)
+
+
+class _Data:
+    """Prepared rows, each kept once: methods share their splits, configurations their folds."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._prepared: dict[Hashable, Prepared] = {}
+
+    def of(self, job: Job, fold: int | None = None) -> Prepared:
+        """Return the rows of a job, or of one fold of its search."""
+        place = (job.place, fold)
+        if place not in self._prepared:
+            held = None if fold is None else folds(len(job.split.train_x), job.protocol.folds, job.seed)[fold]
+            self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
+        return self._prepared[place]
+
+
+def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+    """Train all configurations on all folds, once for those that train alike; give every job what won."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, job in enumerate(jobs):
+        if job.selection is None and len(job.configurations()) > 1:
+            kind, _ = training_form(job.method)
+            groups.setdefault((job.place, kind, repr(job.space)), []).append(number)
+    members: list[Member] = []
+    places: list[tuple[Hashable, int, int]] = []
+    losses: dict[Hashable, list[list[float]]] = {}
+    epochs: dict[Hashable, list[list[int]]] = {}
+    left: Counter[Hashable] = Counter()
+    for group, numbers in groups.items():
+        job = jobs[numbers[0]]
+        tried, count = job.configurations(), job.protocol.folds
+        losses[group] = [[math.inf] * count for _ in tried]
+        epochs[group] = [[0] * count for _ in tried]
+        left[group] = len(tried) * count
+        for c, configuration in enumerate(tried):
+            method, training = configuration.applied(job.method, job.protocol.training)
+            _, form = training_form(method)
+            for fold in range(count):
+                seed = stream(job.seed, "fold", fold)
+                members.append(_member(job, form, training, data.of(job, fold), seed, len(tried) * count))
+                places.append((group, c, fold))
+    for item in fit_and_tell(members, limits):
+        if isinstance(item, Progress):
+            yield 0, item
+            continue
+        (group, c, fold), fitted = places[item[0]], item[1]
+        losses[group][c][fold] = held_out_loss(members[item[0]], fitted)
+        epochs[group][c][fold] = fitted.epochs
+        left[group] -= 1
+        if not left[group]:
+            job = jobs[groups[group][0]]
+            selection = Selection(job.configurations(), losses[group], epochs[group])
+            for number in groups[group]:
+                jobs[number].selection = selection
+                yield number, selection
+
+
+def _chosen(job: Job) -> tuple[Method, Training]:
+    """Return method and training as the search left them."""
+    given = next(iter(job.configurations()), None)  # at most one, or there would be a selection
+    chosen = job.selection.chosen if job.selection is not None else given
+    return chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
+
+
+def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+    members: dict[Hashable, Member] = {}
+    waiting: dict[Hashable, list[tuple[int, int]]] = {}  # a training, and the (job, network) that wait for it
+    networks: dict[int, int] = {}
+    for number, job in enumerate(jobs):
+        if job.selection is not None and job.selection.chosen is None:
+            message = "no configuration of the search had a finite validation loss on every fold"
+            yield number, Outcome("diverged", message, training={"search": job.selection.record()})
+            continue
+        method, training = _chosen(job)
+        kind, form = training_form(method)
+        networks[number] = method.networks
+        for k in range(method.networks):
+            place = (job.place, kind, repr(training), k)
+            if place not in members:
+                member = _member(job, form, training, data.of(job), _network_seed(job, k))
+                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, k))
+            waiting.setdefault(place, []).append((number, k))
+    trainings = list(members)
+    for item in fit_and_tell([members[t] for t in trainings], limits):
+        if isinstance(item, Progress):
+            yield 0, item
+            continue
+        for number, k in waiting[trainings[item[0]]]:
+            job = jobs[number]
+            job.fitted[k] = item[1]
+            if len(job.fitted) == networks[number]:
+                yield number, _judged(job, data.of(job), limits)
+                job.fitted.clear()
+
+
+def _checkpoint(job: Job, method: Method, training: Training, k: int) -> str:
+    """Return the file of a training that may be long: the same for all methods that share the training."""
+    kind, form = training_form(method)
+    plugin = job.plugin if form is method else ""
+    return f"{job.checkpoints}/{name_of(plugin, kind, training, k)}" if job.checkpoints else ""
+
+
+def _network_seed(job: Job, k: int) -> int:
+    return job.seed if k == 0 else stream(job.seed, "network", k)
+
+
+def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int, siblings: int = 1) -> Member:
+    problem, network = job.split.problem, job.protocol.network
+    new_network = network_factory(network, problem)
+    return Member(method, problem, new_network, repr(network), training, data.rows, seed, siblings)
+
+
+def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
+    """Let the method finish its networks, draw from them and score what they say; a fault here is this cell's alone."""
+    try:
+        networks = [job.fitted[k] for k in range(len(job.fitted))]
+        record = _training_record(job, networks)
+        lost = [k for k, network in enumerate(networks) if network.status == "diverged"]
+        if lost:
+            which = f"network {lost[0]}" if len(networks) > 1 else "the network"
+            message = f"the loss of {which} was not finite in epoch {networks[lost[0]].epochs}"
+            return Outcome("diverged", message, training=record)
+        method, training = _chosen(job)
+        networks = [
+            finished(_member(job, method, training, data, _network_seed(job, k)), network)
+            for k, network in enumerate(networks)
+        ]
+        found = find(Subject(method, job.protocol, job.split, job.seed, data, networks, limits))
+        if found.diverged:
+            return Outcome("diverged", found.diverged, training=record)
+        seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0].net).items()}
+        arrays = {**found.arrays, **seen, **_history(networks)}
+        return Outcome("ok", metrics=found.metrics, training=record, arrays=arrays)
+    except Exception as error:
+        return Outcome("failed", told(error))
+
+
+def told(error: Exception) -> str:
+    """Return the reason in one line, then the traceback."""
+    return "\n".join([in_one_line(error), "", "".join(traceback.format_exception(error))])
+
+
+def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
+    """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
+    told = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
+    for k, network in enumerate(networks):
+        told[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
+    names = {"history/train_loss": told[0], "history/validation_loss": told[1]}
+    return {name: losses for name, losses in names.items() if not np.isnan(losses).all()}
+
+
+def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
+    finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
+    searched = {} if job.selection is None else {"search": job.selection.record()}
+    if job.selection is None and (given := job.configurations()):
+        searched = {"search": {"chosen": {**given[0].training, **given[0].method}, "configurations": 1}}
+    return searched | {
+        "epochs": [n.epochs for n in networks],
+        "train_loss": finite,
+        "validation_loss": [n.validation_loss for n in networks],
+    }

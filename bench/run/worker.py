@@ -1,0 +1,198 @@
+"""Carrying out orders, in whichever process: cells are rebuilt from their specs, outcomes go back as letters.
+
+A spec says everything, so an order is plain data, and a worker on another machine rebuilds what it needs from its own
+plug-ins and files. What it rebuilds must be what the driver meant: other rows or another plug-in fail the cell with
+one line, they never give numbers under the wrong key.
+"""
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.api import Split
+from bench.errors import UserError
+from bench.machine.environment import facts
+from bench.plan.cells import HARNESS, checked, fingerprint
+from bench.plugins.registry import Registry
+from bench.run import jobs as carried
+from bench.run.jobs import Job, told
+from bench.spec.cell import Outcome, to_bytes
+from bench.spec.protocol import Protocol
+from bench.training.checkpoints import place_of
+from bench.training.limits import Limits
+from bench.training.search import Selection
+
+
+@dataclass(frozen=True)
+class PluginFile:
+    """A plug-in file of the user's, with its content: a worker may not see the driver's disk."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One cell to be carried out: its key, its spec, and its search as JSON where that was done before."""
+
+    key: str
+    spec: str
+    search: str = ""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Cells that one worker carries out together: plain data."""
+
+    number: int
+    errands: tuple[Errand, ...]
+    plugins: tuple[PluginFile, ...] = ()
+    device: str = "cpu"
+    limits: Limits = Limits()
+
+
+Kind = Literal["outcome", "search", "progress"]
+
+
+@dataclass(frozen=True)
+class Letter:
+    """What a worker sends while it carries out an order."""
+
+    order: int
+    kind: Kind
+    key: str  # of the cell; empty where it is about the order
+    content: bytes
+
+
+def carry_out(order: Order) -> Iterator[Letter]:
+    """Carry out an order; send each cell's outcome as it ends, and what is known before."""
+    environment = _facts(order.device)
+    jobs: dict[str, Job] = {}
+    shares = _Shares(errand.key for errand in order.errands)
+
+    def ended(key: str, outcome: Outcome) -> Letter:
+        timed = replace(outcome, environment=environment, timing=shares.close(key))
+        return Letter(order.number, "outcome", key, to_bytes(timed))
+
+    for errand in order.errands:
+        try:
+            jobs[errand.key] = _job(errand, order.plugins)
+        except Exception as error:  # a plug-in's or a file's fault is its own cell's
+            yield ended(errand.key, Outcome("failed", told(error)))
+    keys = list(jobs)
+    for number, said in carried.carry_out([jobs[key] for key in keys], order.device, order.limits):
+        if isinstance(said, Outcome):
+            yield ended(keys[number], said)
+        elif isinstance(said, Selection):
+            yield Letter(order.number, "search", keys[number], said.to_json().encode())
+        else:
+            yield Letter(order.number, "progress", "", json.dumps(vars(said)).encode())
+
+
+class _Shares:
+    """Who used how much time: what passes is shared by the cells that are still open."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._used = dict.fromkeys(keys, (0.0, 0.0))
+        self._last = (time.perf_counter(), time.process_time())
+
+    def close(self, key: str) -> dict[str, float]:
+        """Return the share of a cell that ended now."""
+        now = (time.perf_counter(), time.process_time())
+        wall, cpu = ((b - a) / len(self._used) for a, b in zip(self._last, now, strict=True))
+        self._used = {open_key: (w + wall, c + cpu) for open_key, (w, c) in self._used.items()}
+        self._last = now
+        seconds, cpu_seconds = self._used.pop(key)
+        return {"seconds": seconds, "cpu_seconds": cpu_seconds}
+
+
+@lru_cache(maxsize=4)
+def _facts(device: str) -> dict[str, Any]:
+    return facts(device)
+
+
+def _job(errand: Errand, plugins: tuple[PluginFile, ...]) -> Job:
+    """Rebuild a cell from its spec; refuse what is not what the driver meant."""
+    about = json.loads(errand.spec)
+    if about["harness"] != HARNESS:
+        raise UserError(
+            f"this worker's uqbench gives numbers of version {HARNESS}, the driver asks for {about['harness']}"
+        )
+    registry = _registry(plugins)
+    made = {}
+    for kind in ("dataset", "method"):
+        name, identity, version, given = about[kind]
+        plugin = registry.make(kind, name, given)
+        here = [*registry.identity(kind, name), plugin.version]
+        if here != [name, identity, version]:
+            raise UserError(
+                f"this worker has another {kind} {name!r}: {here[1:]}, the driver asks for {[identity, version]}"
+            )
+        made[kind] = plugin
+    split = _split(json.dumps(about["dataset"]), plugins, about["seed"])
+    if split[1] != about["data"]:
+        raise UserError(
+            f"this worker's dataset {about['dataset'][0]!r} has other rows than the driver's; "
+            "compare 'uqbench data verify' on both"
+        )
+    selection = Selection.from_json(errand.search) if errand.search else None
+    protocol = Protocol(**about["protocol"])
+    return Job(
+        made["method"],
+        protocol,
+        split[0],
+        about["seed"],
+        split[1],
+        json.dumps(about["method"][:3]),
+        place_of(errand.spec),
+        about["space"],
+        selection,
+    )
+
+
+@lru_cache(maxsize=2)
+def _registry(plugins: tuple[PluginFile, ...]) -> Registry:
+    """Return the plug-ins, with the user's files as the driver read them."""
+    return Registry([_file(plugin) for plugin in plugins])
+
+
+def _file(plugin: PluginFile) -> Path:
+    """Return where this process can import a file from: its own place if it is there unchanged, else a copy."""
+    path = Path(plugin.path)
+    if path.is_file() and path.read_bytes() == plugin.content:
+        return path
+    copy = Path(_folder().name) / hashlib.blake2b(plugin.content, digest_size=8).hexdigest() / path.name
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes(plugin.content)
+    return copy
+
+
+@lru_cache(maxsize=1)
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="uqbench-plugins-")  # removed when the process ends
+
+
+BYTES_OF_SPLITS_KEPT = 2**28
+_loaded: dict[tuple[str, tuple[PluginFile, ...], int], tuple[Split, str]] = {}
+
+
+def _split(dataset: str, plugins: tuple[PluginFile, ...], number: int) -> tuple[Split, str]:
+    """Return one split and its fingerprint; what was loaded last is kept, the cells of a split follow each other."""
+    place = (dataset, plugins, number)
+    if place not in _loaded:
+        if sum(_bytes(split) for split, _ in _loaded.values()) > BYTES_OF_SPLITS_KEPT:
+            _loaded.clear()
+        name, _, _, given = json.loads(dataset)
+        split = checked(_registry(plugins).make("dataset", name, given).load(number))
+        _loaded[place] = (split, fingerprint(split))
+    return _loaded[place]
+
+
+def _bytes(split: Split) -> int:
+    return sum(array.nbytes for array in (split.train_x, split.train_y, split.test_x, split.test_y))

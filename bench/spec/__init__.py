@@ -1,0 +1,1 @@
+"""What a cell is: the protocol, the cell's specification and its outcome."""

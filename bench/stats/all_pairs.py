@@ -1,0 +1,93 @@
+"""Every method against every other on each dataset: the test that decides a verdict, without the rest of a comparison.
+
+For tables that mark what differs and for matrices of wins, where a whole `Comparison` of each pair would take minutes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.stats import tests
+from bench.stats.accounts import Accounts
+from bench.stats.compare import FEWEST_PAIRS
+from bench.stats.corrections import adjusted
+from bench.stats.effects import superiority
+from bench.stats.pairing import Declared, grids, losses, splits_overlap
+from bench.stats.settings import Settings
+from bench.stats.tests import Array
+
+
+@dataclass(frozen=True)
+class Pairings:
+    """All methods on one dataset by one metric; arrays are `[method, other]`."""
+
+    dataset: str
+    metric: str
+    methods: tuple[str, ...]
+    pairs: Array  # repeats that both have
+    gain: Array  # mean of the other's loss minus the method's: above 0, the method is better
+    p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
+    wins: Array  # A12: the chance that a repeat of the method beats one of the other
+
+    def better(self, p_adjusted: Array, alpha: float) -> Array:
+        """Return 1 where a method is better by these p, -1 where it is worse, 0 where that is open."""
+        return np.where(p_adjusted < alpha, np.sign(self.gain), 0.0)
+
+
+def pairings(
+    frame: pd.DataFrame,
+    measures: Sequence[Declared],
+    *,
+    cells: pd.DataFrame | Accounts | None = None,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+) -> list[Pairings]:
+    """Return the pairings of every dataset and metric; no p is corrected yet, as the family is the caller's."""
+    accounts = Accounts.of(cells)
+    wanted = {measure.name: measure for measure in measures}
+    shares: dict[str, float] = {}  # of the rows of the data, the same for all metrics
+    made = []
+    for grid in grids(frame, list(wanted)):
+        if grid.dataset not in shares:
+            overlap = splits_overlap(grid.dataset, grid.splits, accounts)
+            shares[grid.dataset] = settings.test_share if overlap else 0.0
+        numbers = losses(grid.values.T, wanted[grid.metric])
+        made.append(_one(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
+    return made
+
+
+def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> Pairings:
+    count = len(methods)
+    finite = np.isfinite(values)
+    both = finite[:, None, :] & finite[None, :, :]
+    pairs = both.sum(axis=-1).astype(np.float64)
+    gain, p, wins = (np.full((count, count), np.nan) for _ in range(3))
+    whole = np.asarray(finite.all(axis=1))
+    if whole.sum() > 1 and values.shape[1]:
+        chosen = np.ix_(whole, whole)
+        known = values[whole]
+        gain[chosen], p[chosen], wins[chosen] = _tested(known[:, None, :], known[None, :, :], share)
+    for i, j in np.argwhere(~(whole[:, None] & whole[None, :])):
+        kept = both[i, j]
+        if kept.any():
+            gain[i, j], p[i, j], wins[i, j] = _tested(values[i, kept], values[j, kept], share)
+    return Pairings(dataset, metric, tuple(methods), pairs, gain, p, wins)
+
+
+def _tested(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
+    a, b = np.broadcast_arrays(a, b)
+    d = b - a
+    if d.shape[-1] < FEWEST_PAIRS:
+        p = np.full(d.shape[:-1], np.nan)
+    else:
+        p = tests.t_test(d, share)
+        flat = np.isnan(p)  # the same difference in every pair: signs decide, as in a comparison
+        if flat.any():
+            p = np.where(flat, tests.smallest_permutation_p(d.shape[-1]), p)
+    return d.mean(axis=-1), p, superiority(b, a)
+
+
+def corrected(p: Array, settings: Settings = Settings()) -> Array:  # noqa: B008  # a frozen dataclass
+    """Return the p of one family, corrected together, in the shape they came in."""
+    return adjusted(np.ravel(p), settings.correction).reshape(np.shape(p))

@@ -1,0 +1,277 @@
+"""Two methods, compared: on every dataset and metric, and over the datasets.
+
+The verdict on a dataset is decided by the paired t-test, corrected where splits overlap (Nadeau and Bengio), after a
+correction for the whole family of tests; docs/statistics.md shows by simulation that it keeps its level. Everything
+else stands beside it as evidence.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from bench.errors import UserError, unknown_name
+from bench.stats import planning, tests
+from bench.stats.accounts import Accounts
+from bench.stats.bayes import Posterior, correlated_t_test
+from bench.stats.bootstrap import bca_interval, hull
+from bench.stats.compare_over_datasets import AcrossComparison, compare_across
+from bench.stats.corrections import NAMES, adjusted
+from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
+from bench.stats.pairing import Declared, Direction, Lost, Repeats, grids, losses, repeats, repeats_of
+from bench.stats.settings import Settings, Verdict
+from bench.stats.tests import Array
+
+FEWEST_PAIRS = 5  # below, no verdict
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval for the mean difference, and how it was made."""
+
+    low: float
+    high: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class DatasetComparison:
+    """A against B on one dataset by one metric. Differences are A - B (by a target: of the distances to it)."""
+
+    dataset: str
+    metric: str
+    direction: Direction
+    target: float | None
+    pairs: int
+    test_share: float  # 0: independent repeats
+    mean_a: float = math.nan
+    mean_b: float = math.nan
+    difference: float = math.nan
+    deviation: float = math.nan  # of the differences over pairs
+    interval: Interval | None = None  # the one to show: both ends the wider of the two below
+    bootstrap_interval: Interval | None = None
+    t_interval: Interval | None = None
+    p: float = math.nan  # of the test that decides
+    decided_by: str = ""
+    p_adjusted: float = math.nan
+    permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
+    wilcoxon_p: float = math.nan  # the same
+    better_probability: float = math.nan  # A12 in favour of A: a repeat of A beats one of B
+    cliffs_delta: float = math.nan  # of the losses, B above A: 1 where A is always better
+    standardised: float = math.nan  # difference / pooled standard deviation over seeds
+    margin: float = math.nan
+    equivalence_p: float = math.nan
+    equivalence_p_adjusted: float = math.nan
+    posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
+    detectable: float = math.nan  # the smallest difference these pairs show with the wanted power
+    pairs_for_margin: int | None = None  # None: no number of repeats reaches it
+    pairs_for_difference: int | None = None
+    verdict: Verdict = "inconclusive"
+    lost: tuple[Lost, ...] = ()
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about A against B."""
+
+    a: str
+    b: str
+    settings: Settings
+    family: str  # which tests were corrected together, in words
+    family_size: int
+    rows: tuple[DatasetComparison, ...]
+    across: tuple[AcrossComparison, ...]  # one a metric with at least two datasets
+
+
+def compare(
+    frame: pd.DataFrame,
+    a: str,
+    b: str,
+    measures: Sequence[Declared],
+    *,
+    cells: pd.DataFrame | Accounts | None = None,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+) -> Comparison:
+    """Compare A with B on every dataset by every metric.
+
+    `frame` has one row a value (dataset, split, method, seed, metric, value); `cells`, one row a cell with its status,
+    is where diverged, failed and missing cells are counted from.
+    """
+    accounts = Accounts.of(cells)
+    _check_names(frame, accounts, a, b)
+    groups = [(measure, repeated) for measure in measures for repeated in repeats(frame, measure, [a, b], accounts)]
+    if not groups:
+        names = ", ".join(measure.name for measure in measures) or "none"
+        raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
+    return _compared(a, b, groups, settings)
+
+
+def compare_all(
+    frame: pd.DataFrame,
+    methods: Sequence[str],
+    b: str,
+    measure: Declared,
+    *,
+    cells: pd.DataFrame | Accounts | None = None,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+) -> list[Comparison]:
+    """Compare each of several methods with B by one metric: as `compare` of the cells of the two alone would.
+
+    The frame is looked through once. Every comparison is a family of tests by itself.
+    """
+    accounts, tables = Accounts.of(cells), grids(frame, [measure.name], [*methods, b])
+    made = []
+    for a in methods:
+        own = accounts.only([a, b])
+        pairs = [grid.of([a, b]) for grid in tables]
+        groups = [(measure, repeats_of(grid, own)) for grid in pairs if len(grid.values)]
+        if groups:
+            made.append(_compared(a, b, groups, settings))
+    return made
+
+
+def _compared(a: str, b: str, groups: Sequence[tuple[Declared, Repeats]], settings: Settings) -> Comparison:
+    family_size = sum(repeated.values.shape[1] >= FEWEST_PAIRS for _, repeated in groups)
+    rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
+    p = adjusted([row.p for row in rows], settings.correction)
+    equivalence = adjusted([row.equivalence_p for row in rows], settings.correction)
+    decided = tuple(_decided(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
+    datasets, metrics = len({row.dataset for row in rows}), len({row.metric for row in rows})
+    family = (
+        f"{NAMES[settings.correction]} over {family_size} test{'s' * (family_size != 1)} "
+        f"({datasets} dataset{'s' * (datasets > 1)}, {metrics} metric{'s' * (metrics > 1)})"
+    )
+    across = compare_across(decided, groups, settings)
+    return Comparison(a, b, settings, family, family_size, decided, across)
+
+
+def _check_names(frame: pd.DataFrame, accounts: Accounts, a: str, b: str) -> None:
+    if a == b:
+        raise UserError(f"{a} is compared with itself; name two methods")
+    known = set(frame["method"].unique()) | accounts.methods()
+    for name in (a, b):
+        if name not in known:
+            raise unknown_name("method", name, known)
+
+
+def _compare_one(measure: Declared, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
+    share = settings.test_share if repeated.overlap else 0.0
+    pairs = repeated.values.shape[1]
+    row = DatasetComparison(
+        repeated.dataset,
+        measure.name,
+        measure.direction,
+        measure.target,
+        pairs,
+        share,
+        lost=repeated.lost,
+        messages=repeated.messages,
+    )
+    if pairs == 0:
+        return _told(row, "no pairs: the methods have no split and seed in common")
+    value_a, value_b = repeated.values
+    row = replace(row, mean_a=float(value_a.mean()), mean_b=float(value_b.mean()))
+    loss_a, loss_b = losses(value_a, measure), losses(value_b, measure)
+    d = loss_a - loss_b
+    sign = -1.0 if measure.direction == "higher" else 1.0  # back to the metric's own unit
+    row = replace(row, difference=sign * float(d.mean()))
+    if pairs < FEWEST_PAIRS:
+        return _told(row, f"{pairs} pair{'s' * (pairs > 1)}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
+    deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
+    noise = float(pooled_deviation(loss_a, loss_b))
+    margin = settings.margin.size * (noise if settings.margin.relative else 1.0)
+    row = replace(
+        row,
+        deviation=deviation,
+        margin=margin,
+        better_probability=float(superiority(loss_b, loss_a)),
+        cliffs_delta=float(cliffs_delta(loss_b, loss_a)),
+        standardised=sign * float(standardised_difference(loss_a, loss_b)),
+        equivalence_p=float(tests.equivalence_test(d, margin, share)),
+        posterior=correlated_t_test(d, margin, share),
+    )
+    row = _with_tests(row, d, share, settings)
+    row = _with_intervals(row, d, sign, share, settings)
+    return _with_plan(row, share, settings, family_size)
+
+
+def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settings) -> DatasetComparison:
+    generator = np.random.default_rng(settings.seed)
+    permutation = float(tests.permutation_test(d, generator, settings.resamples))
+    if row.deviation == 0.0:
+        if d[0] == 0.0:
+            row = _told(row, f"all {row.pairs} pairs are equal")
+        else:
+            row = _told(row, "the difference is the same in every pair: no variance, so the permutation test decides")
+        return replace(row, p=permutation, decided_by="permutation test", permutation_p=permutation)
+    row = replace(row, p=float(tests.t_test(d, share)), decided_by="corrected resampled t" if share else "paired t")
+    if share:
+        return row  # permutation and signed ranks need independent pairs
+    smallest = tests.smallest_permutation_p(row.pairs)
+    if smallest >= settings.alpha:
+        enough = next(n for n in range(row.pairs, 100) if tests.smallest_permutation_p(n) < settings.alpha)
+        row = _told(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
+    return replace(row, permutation_p=permutation, wilcoxon_p=float(tests.wilcoxon_test(d)))
+
+
+def _with_intervals(
+    row: DatasetComparison, d: Array, sign: float, share: float, settings: Settings
+) -> DatasetComparison:
+    generator = np.random.default_rng(settings.seed)
+    widened = " widened for overlapping splits" if share else ""
+    ends = bca_interval(d, generator, level=settings.level, resamples=settings.resamples, test_share=share)
+    student = tests.t_interval(d, settings.level, share)
+    return replace(
+        row,
+        interval=_interval(sign * hull(ends, student), "hull of the two below"),
+        bootstrap_interval=_interval(sign * ends, f"BCa bootstrap{widened}"),
+        t_interval=_interval(sign * student, "corrected t" if share else "t"),
+    )
+
+
+def _interval(ends: Array, kind: str) -> Interval:
+    return Interval(float(ends.min()), float(ends.max()), kind)
+
+
+def _with_plan(row: DatasetComparison, share: float, settings: Settings, family_size: int) -> DatasetComparison:
+    # The strictest level that Holm's correction may ask of this test.
+    alpha = settings.alpha / max(family_size, 1)
+    if row.deviation == 0.0:
+        # Any difference shows as soon as there are pairs enough for the permutation test, and none before.
+        enough = next(n for n in range(FEWEST_PAIRS, 1_000) if tests.smallest_permutation_p(n) < alpha)
+        seen = 0.0 if row.pairs >= enough else math.inf
+        return replace(row, detectable=seen, pairs_for_margin=enough, pairs_for_difference=enough)
+    estimated = row.pairs
+
+    def needed(difference: float) -> int | None:
+        return planning.pairs_needed(
+            difference, row.deviation, target=settings.power, alpha=alpha, test_share=share, estimated_from=estimated
+        )
+
+    return replace(
+        row,
+        detectable=planning.detectable_difference(
+            row.deviation, row.pairs, target=settings.power, alpha=alpha, test_share=share, estimated_from=estimated
+        ),
+        pairs_for_margin=needed(row.margin),
+        pairs_for_difference=needed(abs(row.difference)),
+    )
+
+
+def _decided(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:
+    row = replace(row, p_adjusted=p, equivalence_p_adjusted=equivalence)
+    if math.isnan(p):
+        return row
+    if p < settings.alpha:
+        gain = row.difference if row.direction == "higher" else -row.difference
+        row = replace(row, verdict="better" if gain > 0.0 else "worse")
+        return _told(row, "a real difference, but within the margin") if equivalence < settings.alpha else row
+    equal = equivalence < settings.alpha or (row.deviation == 0.0 and row.difference == 0.0)
+    return replace(row, verdict="equivalent" if equal else "inconclusive")
+
+
+def _told(row: DatasetComparison, message: str) -> DatasetComparison:
+    return replace(row, messages=(*row.messages, message))

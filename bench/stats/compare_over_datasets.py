@@ -1,0 +1,123 @@
+"""Two methods over several datasets: one mean difference a dataset, and what they say together."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.stats import planning
+from bench.stats.aggregate import Estimate, improvement_probability
+from bench.stats.bayes import Posterior, signed_rank
+from bench.stats.corrections import adjusted
+from bench.stats.effects import pooled_deviation
+from bench.stats.pairing import Declared, Repeats, losses
+from bench.stats.scales import COMPARABLE, comparable
+from bench.stats.settings import Settings, Verdict
+from bench.stats.tests import signed_rank_sum, smallest_permutation_p, wilcoxon_test
+
+if TYPE_CHECKING:
+    from bench.stats.compare import DatasetComparison
+
+# Wilcoxon's test needs this many times the pairs of a t-test where noise is Gaussian (Pitman efficiency 3 / pi).
+WILCOXON_COST = math.pi / 3.0
+
+
+@dataclass(frozen=True)
+class AcrossComparison:
+    """A against B over datasets by one metric, decided by Wilcoxon's signed-rank test of the mean differences."""
+
+    metric: str
+    datasets: int
+    better: int  # verdicts on single datasets
+    worse: int
+    equivalent: int
+    inconclusive: int
+    standardised: bool  # differences were divided by each dataset's standard deviation over seeds
+    difference: float  # mean over datasets of A - B as losses: below 0 is in favour of A
+    signed_ranks: float  # sum over datasets: its sign is the direction that the test speaks of
+    p: float
+    posterior: Posterior  # Bayesian signed-rank test, ROPE = the mean margin: below means A is better
+    improvement: Estimate  # probability that a repeat of A beats one of B
+    margin: float  # mean over datasets
+    detectable: float  # the smallest mean difference so many datasets show with the wanted power; inf: none
+    datasets_needed: int | None  # to see a difference of the mean margin
+    p_adjusted: float = math.nan
+    verdict: Verdict = "inconclusive"
+    messages: tuple[str, ...] = ()
+
+
+def compare_across(
+    rows: Sequence["DatasetComparison"], groups: Sequence[tuple[Declared, Repeats]], settings: Settings
+) -> tuple[AcrossComparison, ...]:
+    """Return one comparison a metric that has at least two datasets with a tested difference."""
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    found = []
+    for metric in metrics:
+        chosen = [
+            (row, measure, repeated)
+            for row, (measure, repeated) in zip(rows, groups, strict=True)
+            if row.metric == metric and not math.isnan(row.p)
+        ]
+        if len(chosen) > 1:
+            found.append(chosen)
+    made = [_across(chosen, settings, len(found)) for chosen in found]
+    p = adjusted([one.p for one in made], settings.correction)
+    return tuple(_decided(one, float(p[i]), settings) for i, one in enumerate(made))
+
+
+def _across(
+    chosen: Sequence[tuple["DatasetComparison", Declared, Repeats]], settings: Settings, family_size: int
+) -> AcrossComparison:
+    rows = [row for row, _, _ in chosen]
+    loss_a = [losses(repeated.values[0], measure) for _, measure, repeated in chosen]
+    loss_b = [losses(repeated.values[1], measure) for _, measure, repeated in chosen]
+    deviations = [float(pooled_deviation(a, b)) for a, b in zip(loss_a, loss_b, strict=True)]
+    same_scale = comparable(deviations)
+    units = np.array([1.0 if same_scale else (deviation or 1.0) for deviation in deviations])
+    d = np.array([float(a.mean() - b.mean()) for a, b in zip(loss_a, loss_b, strict=True)]) / units
+    margin = float(np.mean([row.margin for row in rows] / units))
+    generator = np.random.default_rng(settings.seed)
+    spread, alpha = float(d.std(ddof=1)), settings.alpha / max(family_size, 1)
+    messages = []
+    if not same_scale:
+        messages.append(f"scales differ more than {COMPARABLE:g} times between datasets: differences are standardised")
+    enough = next(n for n in range(2, 100) if smallest_permutation_p(n) < alpha)
+    if len(d) < enough:
+        metrics = f" by {family_size} metrics at once" if family_size > 1 else ""
+        messages.append(
+            f"{len(d)} datasets could have seen no difference (no signed-rank p below "
+            f"{smallest_permutation_p(len(d)):.4g}): a verdict{metrics} needs at least {enough}"
+        )
+    words = Counter(row.verdict for row in rows)
+    seen = planning.detectable_difference(spread, len(d), target=settings.power, alpha=alpha, estimated_from=len(d))
+    needed = planning.pairs_needed(margin, spread, target=settings.power, alpha=alpha, estimated_from=len(d))
+    return AcrossComparison(
+        metric=rows[0].metric,
+        datasets=len(d),
+        better=words["better"],
+        worse=words["worse"],
+        equivalent=words["equivalent"],
+        inconclusive=words["inconclusive"],
+        standardised=not same_scale,
+        difference=float(d.mean()),
+        margin=margin,
+        signed_ranks=float(signed_rank_sum(d)),
+        p=float(wilcoxon_test(d)),
+        posterior=signed_rank(d, margin, generator),
+        improvement=improvement_probability(loss_a, loss_b, generator, level=settings.level),
+        detectable=math.sqrt(WILCOXON_COST) * seen if len(d) >= enough else math.inf,
+        datasets_needed=None if needed is None else max(math.ceil(needed * WILCOXON_COST), enough),
+        messages=tuple(messages),
+    )
+
+
+def _decided(one: AcrossComparison, p: float, settings: Settings) -> AcrossComparison:
+    verdict: Verdict = "inconclusive"
+    if p < settings.alpha:
+        verdict = "better" if one.signed_ranks < 0.0 else "worse"
+    elif one.equivalent == one.datasets:
+        verdict = "equivalent"
+    return replace(one, p_adjusted=p, verdict=verdict)

@@ -1,0 +1,202 @@
+"""From a frame of results to paired numbers, with account of every cell that is not among them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from bench.errors import UserError
+from bench.stats.accounts import Accounts, States
+from bench.stats.tests import Array
+
+Direction = Literal["lower", "higher", "target"]
+REPEAT = ["split", "seed"]
+
+
+class Declared(Protocol):
+    """What statistics know about a metric: the metrics of `bench.metrics` are such, and so is `Measure`."""
+
+    @property
+    def name(self) -> str:
+        """The name in the frame."""
+        ...
+
+    @property
+    def direction(self) -> Direction:
+        """Whether lower or higher is better, or the distance to a target counts."""
+        ...
+
+    @property
+    def target(self) -> float | None:
+        """The value to reach, with direction 'target' only."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric's declaration, as far as statistics need it."""
+
+    name: str
+    direction: Direction = "lower"
+    target: float | None = None
+
+
+def losses(values: ArrayLike, measure: Declared) -> Array:
+    """Return values as numbers of which lower is better: themselves, their negatives, their distance to the target."""
+    x = np.asarray(values, dtype=np.float64)
+    if measure.direction == "target":
+        return np.abs(x - (measure.target or 0.0))
+    return -x if measure.direction == "higher" else x
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Cells of one method on one dataset that gave no number."""
+
+    method: str
+    diverged: int = 0
+    failed: int = 0
+    not_run: int = 0
+    infinite: int = 0  # a value is there, but it is not finite
+
+    def __bool__(self) -> bool:
+        return bool(self.diverged or self.failed or self.not_run or self.infinite)
+
+    def told(self) -> str:
+        """Return the counts in words."""
+        counts = {
+            "diverged": self.diverged,
+            "failed": self.failed,
+            "not run": self.not_run,
+            "not finite": self.infinite,
+        }
+        return f"{self.method}: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Numbers of several methods on one dataset, paired by split and seed: `values[method, pair]`."""
+
+    dataset: str
+    values: Array
+    lost: tuple[Lost, ...]
+    unpaired: int  # repeats that some of the methods have and others do not
+    overlap: bool  # the repeats are different splits of the data, not only different seeds
+    messages: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All values of one metric on one dataset: `[repeat, method]`, repeats in the order of their splits and seeds."""
+
+    dataset: str
+    metric: str
+    methods: tuple[str, ...]
+    values: Array  # NaN where there is none
+    present: NDArray[np.bool_]  # a value is stored, be it NaN
+    splits: NDArray[Any]  # of every repeat
+
+    def of(self, methods: Sequence[str]) -> "Grid":
+        """Return some of the methods, with the repeats that at least one of them has."""
+        columns = [self.methods.index(method) for method in methods]
+        kept = self.present[:, columns].any(axis=1)
+        return Grid(
+            self.dataset,
+            self.metric,
+            tuple(methods),
+            np.ascontiguousarray(self.values[kept][:, columns]),
+            self.present[kept][:, columns],
+            self.splits[kept],
+        )
+
+
+def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | None = None) -> list[Grid]:
+    """Return the values of every dataset (in the order of the alphabet) and metric (in the order given) that has some.
+
+    Columns are the methods given, also those without a value; by default those that have one, in alphabetical order.
+    """
+    chosen = frame["metric"].isin(list(metrics))
+    if methods is not None:
+        chosen &= frame["method"].isin(list(methods))
+    rows = frame[chosen]
+    dataset, datasets = pd.factorize(rows["dataset"], sort=True)
+    names = sorted(rows["method"].unique()) if methods is None else list(methods)
+    method, metric = _places(rows["method"], names), _places(rows["metric"], metrics)
+    repeat = rows.groupby(REPEAT, sort=True, dropna=False).ngroup().to_numpy()
+    split, value = rows["split"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
+    order = np.lexsort((metric, dataset))
+    ends = np.flatnonzero(np.diff(dataset[order]) | np.diff(metric[order])) + 1
+    made = []
+    for own in np.split(order, ends) if len(order) else ():
+        kept, first, place = np.unique(repeat[own], return_index=True, return_inverse=True)
+        columns = method[own]
+        used = np.arange(len(names)) if methods is not None else np.unique(columns)
+        values, present = np.full((len(kept), len(names)), np.nan), np.zeros((len(kept), len(names)), dtype=bool)
+        values[place, columns], present[place, columns] = value[own], True
+        if present.sum() < len(own):
+            told = metrics[metric[own[0]]]
+            raise UserError(f"{told}: several values of one dataset, split, method and seed; choose one suite")
+        made.append(
+            Grid(
+                str(datasets[dataset[own[0]]]),
+                metrics[metric[own[0]]],
+                tuple(str(names[i]) for i in used),
+                np.ascontiguousarray(values[:, used]),
+                present[:, used],
+                split[own][first],
+            )
+        )
+    return made
+
+
+def _places(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of every row's name among these."""
+    codes, known = pd.factorize(column)
+    return np.array([names.index(name) for name in known], dtype=np.int64)[codes]
+
+
+def repeats(
+    frame: pd.DataFrame, measure: Declared, methods: Sequence[str], cells: pd.DataFrame | Accounts | None = None
+) -> list[Repeats]:
+    """Return the paired repeats of every dataset on which all the methods have the metric, or should have it.
+
+    A repeat counts where every method has a finite number (paired deletion); `messages` and `lost` say what did not.
+    """
+    accounts = Accounts.of(cells)
+    return [repeats_of(grid, accounts) for grid in grids(frame, [measure.name], methods)]
+
+
+def repeats_of(grid: Grid, accounts: Accounts) -> Repeats:
+    """Return the paired repeats of all methods of a grid."""
+    finite = np.isfinite(grid.values)
+    whole = np.asarray(finite.all(axis=1))
+    infinite = np.isinf(grid.values).sum(axis=0)
+    states = accounts.states(grid.dataset)
+    found = (_lost(method, int(infinite[i]), states) for i, method in enumerate(grid.methods))
+    lost = tuple(one for one in found if one)
+    unpaired = int((finite.any(axis=1) & ~whole).sum())
+    messages = [one.told() for one in lost]
+    if unpaired:
+        messages.append(
+            f"{unpaired} of {len(whole)} repeats are not there for every method and were left out (paired deletion)"
+        )
+    worse = [one.method for one in lost if one.diverged or one.infinite]
+    if worse:
+        messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
+    overlap = splits_overlap(grid.dataset, grid.splits[whole], accounts)
+    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, overlap, tuple(messages))
+
+
+def _lost(method: str, infinite: int, states: States) -> Lost:
+    own = states.get(method, Counter())
+    return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
+
+
+def splits_overlap(dataset: str, splits: NDArray[Any], accounts: Accounts) -> bool:
+    """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
+    told = accounts.splits_overlap(dataset)
+    return len(np.unique(splits)) > 1 if told is None else told

@@ -1,0 +1,243 @@
+"""Methods ranked over the datasets of a suite by one metric."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from bench.errors import UserError, unknown_name
+from bench.stats import rank_tests
+from bench.stats.accounts import Accounts
+from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
+from bench.stats.corrections import NAMES, adjusted
+from bench.stats.pairing import Declared, Direction, grids, losses, repeats_of
+from bench.stats.scales import COMPARABLE, comparable, standardised
+from bench.stats.settings import Settings, Verdict
+from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
+
+FEWEST_DATASETS = 5  # below, average ranks hardly mean anything
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class RankedMethod:
+    """One method over all datasets."""
+
+    method: str
+    average_rank: float
+    groups: str  # letters: methods with a letter in common do not differ by Nemenyi's test
+    score: Estimate  # interquartile mean of standardised losses: 0 is the average method, lower is better
+    means: tuple[float, ...]  # of the metric, one a dataset
+
+
+@dataclass(frozen=True)
+class RankedPair:
+    """Two methods over the datasets, the better-ranked first: Wilcoxon's signed-rank test."""
+
+    better: str
+    worse: str
+    rank_gap: float
+    nemenyi_p: float
+    p: float
+    p_adjusted: float
+    improvement: Estimate  # probability that a repeat of the first beats one of the second
+    verdict: Verdict  # of the first
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks by one metric, and which of them differ."""
+
+    metric: str
+    direction: Direction
+    target: float | None
+    settings: Settings
+    datasets: tuple[str, ...]
+    methods: tuple[RankedMethod, ...]  # best first
+    friedman: tuple[float, float]  # chi-squared corrected for ties, p
+    friedman_demsar: tuple[float, float]  # the same without the correction, as in Demsar 2006
+    iman_davenport: tuple[float, float]  # F of the tie-corrected statistic, p
+    iman_davenport_demsar: tuple[float, float]
+    critical_difference: float
+    family: str
+    pairs: tuple[RankedPair, ...]
+    messages: tuple[str, ...]
+
+
+def rank(
+    frame: pd.DataFrame,
+    measure: Declared,
+    *,
+    methods: Sequence[str] | None = None,
+    cells: pd.DataFrame | Accounts | None = None,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    pairwise: bool = True,
+    intervals: bool = True,
+) -> Ranking:
+    """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
+
+    A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
+    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest;
+    without `intervals` the ends of scores are NaN instead of bootstrapped.
+    """
+    names, messages = _methods(frame, measure, methods)
+    places = _places(frame, measure, names, Accounts.of(cells), messages)
+    if len(places) < 2:
+        raise UserError(
+            f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
+            f"ranking needs at least 2{''.join('; ' + message for message in messages)}"
+        )
+    if len(places) < FEWEST_DATASETS:
+        messages.append(
+            f"{len(places)} datasets: too few to tell average ranks apart, at least {FEWEST_DATASETS} are needed"
+        )
+    couples = len(names) * (len(names) - 1) // 2
+    smallest = smallest_permutation_p(len(places))
+    if smallest * couples >= settings.alpha:
+        enough = next(n for n in range(2, 100) if smallest_permutation_p(n) * couples < settings.alpha)
+        messages.append(
+            f"{len(places)} datasets: no signed-rank p below {smallest:.4g}; with {couples} pairs of methods at least "
+            f"{enough} datasets are needed for a verdict on the first pair"
+        )
+    table = np.array([place.losses.mean(axis=1) for place in places])
+    if not comparable([place.deviation for place in places]):
+        messages.append(
+            f"standard deviations over seeds differ by more than {COMPARABLE:g} times between datasets: ranks do not "
+            "mind, signed ranks use losses standardised on each dataset"
+        )
+        table = np.array([standardised(row[:, None])[:, 0] for row in table])
+    plain, plain_p = rank_tests.friedman_demsar(table)
+    tied, tied_p = rank_tests.friedman(table)
+    size = (len(places), len(names))
+    difference = rank_tests.critical_difference(*size, settings.alpha)
+    generator = np.random.default_rng(settings.seed)
+    pairs = _pairs(table, names, [place.losses for place in places], settings, generator) if pairwise else ()
+    return Ranking(
+        measure.name,
+        measure.direction,
+        measure.target,
+        settings,
+        tuple(place.dataset for place in places),
+        _ranked(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
+        (float(tied), float(tied_p)),
+        (float(plain), float(plain_p)),
+        _floats(rank_tests.iman_davenport(tied, *size)),
+        _floats(rank_tests.iman_davenport(plain, *size)),
+        difference,
+        f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods",
+        pairs,
+        tuple(messages),
+    )
+
+
+def _methods(frame: pd.DataFrame, measure: Declared, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    known = sorted(frame["method"].unique())
+    for name in chosen or ():
+        if name not in known:
+            raise unknown_name("method", name, known)
+    wanted = list(dict.fromkeys(chosen or known))
+    have = set(frame.loc[frame["metric"] == measure.name, "method"].unique())
+    names = [name for name in wanted if name in have]
+    if len(names) < 2:
+        raise UserError(f"{measure.name}: {len(names)} of the methods {', '.join(wanted)} have it; a ranking needs 2")
+    without = [name for name in wanted if name not in have]
+    return names, [f"without {measure.name}, so not ranked: {', '.join(without)}"] if without else []
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One dataset of a ranking: losses `[methods, repeats]`, means of the metric, noise over seeds."""
+
+    dataset: str
+    losses: Array
+    means: tuple[float, ...]
+    deviation: float
+
+
+def _places(
+    frame: pd.DataFrame, measure: Declared, names: Sequence[str], accounts: Accounts, messages: list[str]
+) -> list[_Place]:
+    """Return the datasets that can be ranked; what is left out is told in `messages`."""
+    places = []
+    for grid in grids(frame, [measure.name], names):
+        dataset, states = grid.dataset, accounts.states(grid.dataset)
+        gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
+        present = [name for name in names if name not in gone]
+        one = repeats_of(grid.of(present), accounts)
+        messages += [f"{dataset}: {message}" for message in one.messages]
+        if one.values.shape[1] == 0:
+            messages.append(f"{dataset}: left out, no repeat has a number of every method")
+            continue
+        messages += [f"{dataset}: {name} diverged in every cell and is last" for name in gone]
+        known = losses(one.values, measure)
+        # Worse than all others by their whole range: ranks need the order only, and nothing becomes infinite.
+        last = np.full(known.shape[1], known.max() + (np.ptp(known) or 1.0))
+        rows = iter(known)
+        means = {name: float(one.values[i].mean()) for i, name in enumerate(present)}
+        places.append(
+            _Place(
+                dataset,
+                np.array([last if name in gone else next(rows) for name in names]),
+                tuple(means.get(name, np.nan) for name in names),
+                float(known.std(axis=1, ddof=1).mean()) if known.shape[1] > 1 else 0.0,
+            )
+        )
+    return places
+
+
+def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
+    return float(pair[0]), float(pair[1])
+
+
+def _ranked(
+    table: Array,
+    names: Sequence[str],
+    places: Sequence[_Place],
+    difference: float,
+    settings: Settings,
+    generator: np.random.Generator,
+    resamples: int,
+) -> tuple[RankedMethod, ...]:
+    average = rank_tests.average_ranks(table)
+    groups = rank_tests.rank_groups(average, difference)
+    runs = [standardised(place.losses) for place in places]
+    made = []
+    for i in np.argsort(average, kind="stable"):
+        letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
+        own = [values[i] for values in runs]
+        score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
+        means = tuple(place.means[i] for place in places)
+        made.append(RankedMethod(names[i], float(average[i]), letters, score, means))
+    return tuple(made)
+
+
+def _pairs(
+    table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator
+) -> tuple[RankedPair, ...]:
+    average, nemenyi = rank_tests.average_ranks(table), rank_tests.nemenyi(table)
+    order = [int(i) for i in np.argsort(average, kind="stable")]
+    couples = list(combinations(order, 2))
+    p = wilcoxon_test(np.stack([table[:, i] - table[:, j] for i, j in couples]))
+    p_adjusted = adjusted(p, settings.correction)
+    improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
+    return tuple(
+        RankedPair(
+            names[i],
+            names[j],
+            float(average[j] - average[i]),
+            float(nemenyi[i, j]),
+            float(p[n]),
+            float(p_adjusted[n]),
+            improvements[n],
+            _verdict(table[:, i] - table[:, j], float(p_adjusted[n]), settings.alpha),
+        )
+        for n, (i, j) in enumerate(couples)
+    )
+
+
+def _verdict(differences: Array, p: float, alpha: float) -> Verdict:
+    if p >= alpha:
+        return "inconclusive"
+    return "better" if float(signed_rank_sum(differences)) < 0.0 else "worse"

@@ -1,0 +1,1 @@
+"""What is kept: the database, arrays, leases, and the commands on a store."""

@@ -1,0 +1,220 @@
+"""Bringing the results of one store into another.
+
+What a foreign store says is data: names are text, files are taken only where their content is what their name says,
+and a row that none of our stores could hold ends the merge with a line about it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from sqlalchemy import Connection, Table, func, select
+
+from bench.errors import UserError
+from bench.spec.cell import Status
+from bench.store.database import chunks, insert, told
+from bench.store.leases import living_owner
+from bench.store.schema import (
+    LONGEST_NAME,
+    cells,
+    content_hash,
+    environments,
+    metrics,
+    remarks,
+    searches,
+    split_code,
+    suites,
+    wanted,
+)
+from bench.store.store import Store, plain, put
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A value of a cell that the two stores do not agree on; None: there is none."""
+
+    key: str
+    what: str  # a metric, 'status' or 'search'
+    here: Any
+    there: Any
+
+
+@dataclass
+class Merged:
+    """What a merge did."""
+
+    added: int = 0
+    replaced: int = 0  # failures that gave way to a result
+    same: int = 0
+    arrays: int = 0  # files copied
+    suites: int = 0  # suites that were not here
+    wanted: int = 0  # places of cells that were not here
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+def merge(store: Store, other: Store) -> Merged:
+    """Bring everything that another store has into this one; cells that are here with other values stay as they are."""
+    done = Merged()
+    owner = living_owner()
+    store.beat(owner)  # somebody who cleans up meanwhile must know that files are waiting for their rows
+    try:
+        with other.database.reading() as there:
+            for part in chunks(sorted(_keys(there, other))):
+                store.beat(owner)
+                _merge_cells(store, other, there, part, done)
+            _merge_suites(store, other, there, done)
+            _merge_searches(store, other, there, done)
+    finally:
+        store.release(owner)
+    return done
+
+
+def _keys(there: Connection, other: Store) -> list[str]:
+    keys = list(there.execute(select(cells.c.key)).scalars())
+    for key in keys:
+        _checked_name(key, "key", other)
+    return keys
+
+
+def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[str], done: Merged) -> None:
+    theirs = {row["key"]: row for row in _results(there, keys, other)}
+    with store.database.reading() as here:
+        ours = {row["key"]: row for row in _results(here, keys, store)}
+    new = []
+    for key, row in theirs.items():
+        mine = ours.get(key)
+        if mine is None or (mine["status"] == "failed" and row["status"] != "failed"):
+            new.append(row)
+        elif row["status"] == "failed":
+            done.same += 1
+        elif found := list(_differences(mine, row)):
+            done.conflicts += found
+        else:
+            done.same += 1
+            if mine["arrays"] is not None and store.arrays.path(mine["arrays"]) is None:
+                done.arrays += _copied(store, other, mine["arrays"]) is not None
+    rows, values, surroundings = [], [], set()
+    for row in new:
+        environment = row.pop("surroundings") or "{}"
+        code, dirty = split_code(environment)
+        values += [{"key": row["key"], "metric": name, "value": value} for name, value in row.pop("values").items()]
+        surroundings.add(environment)
+        arrays = None if row["arrays"] is None else _copied(store, other, row["arrays"])
+        done.arrays += arrays is not None
+        rows.append(row | {"environment": content_hash(environment), "code": code, "dirty": dirty, "arrays": arrays})
+    with told(store.shown):
+        store.arrays.sync()
+    if rows:
+        written = store.database.write(lambda connection: put(connection, rows, values, surroundings))
+        replaced = sum(key in ours for key in written)
+        done.replaced += replaced
+        done.added += len(written) - replaced
+
+
+def _results(connection: Connection, keys: Sequence[str], origin: Store) -> list[dict[str, Any]]:
+    """Return the cells of some keys with their metric values and the text of their environment."""
+    query = select(cells, environments.c.content.label("surroundings"))
+    query = query.join(environments, environments.c.hash == cells.c.environment, isouter=True)
+    rows = [dict(row) for row in connection.execute(query.where(cells.c.key.in_(keys))).mappings()]
+    values: dict[str, dict[str, float]] = {row["key"]: {} for row in rows}
+    try:
+        for key, metric, value in connection.execute(select(metrics).where(metrics.c.key.in_(keys))):
+            values[key][_checked_name(metric, "metric", origin)] = value
+    except (ValueError, TypeError):
+        raise UserError(f"{origin.shown}: a metric value is not a number; nothing of its cells was taken") from None
+    for row in rows:
+        if row["status"] not in get_args(Status):
+            raise UserError(f"{origin.shown}: cell {row['key']} has the status {str(row['status'])[:40]!r}; not merged")
+        for name in ("spec", "message", "training", "code", "suite_hash", "arrays", "surroundings"):
+            if row[name] is not None:
+                row[name] = _checked_text(row[name], f"{name} of cell {row['key']}", origin)
+        for name in ("seconds", "cpu_seconds", "started", "finished"):
+            if not isinstance(row[name], float | int | type(None)):
+                raise UserError(f"{origin.shown}: {name} of cell {row['key']} is not a number; not merged")
+    return [row | {"values": values[row["key"]]} for row in rows]
+
+
+def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[Conflict]:
+    if here["status"] != there["status"]:
+        yield Conflict(here["key"], "status", here["status"], there["status"])
+    for name in sorted(here["values"].keys() | there["values"].keys()):
+        one, two = here["values"].get(name), there["values"].get(name)
+        both_undefined = one is not None and two is not None and math.isnan(one) and math.isnan(two)
+        if one != two and not both_undefined:
+            yield Conflict(here["key"], name, one, two)
+
+
+def _copied(store: Store, other: Store, name: str) -> str | None:
+    """Copy an array file, compared with its name; return its name here, or None where the other store lost it."""
+    with told(other.shown):
+        path = other.arrays.path(name)
+        content = None if path is None else other.arrays.read(path)
+    if content is None:
+        return None
+    with told(store.shown):
+        return store.arrays.add(content)
+
+
+def _merge_suites(store: Store, other: Store, there: Connection, done: Merged) -> None:
+    records, places, notes = (_rows(there, table, other) for table in (suites, wanted, remarks))
+
+    def work(here: Connection) -> tuple[int, int]:
+        before = _count(here, suites), _count(here, wanted)
+        noted = {tuple(row) for row in here.execute(select(remarks.c.suite, remarks.c.dataset, remarks.c.method))}
+        new = [row for row in notes if (row["suite"], row["dataset"], row["method"]) not in noted]
+        for table, rows in ((suites, records), (wanted, places), (remarks, new)):
+            for part in chunks(rows):
+                here.execute(insert(here, table).on_conflict_do_nothing(), part)
+        return _count(here, suites) - before[0], _count(here, wanted) - before[1]
+
+    done.suites, done.wanted = store.database.write(work, lock=suites)
+
+
+def _merge_searches(store: Store, other: Store, there: Connection, done: Merged) -> None:
+    rows = _rows(there, searches, other)
+
+    def work(here: Connection) -> dict[str, str]:
+        for part in chunks(rows):
+            here.execute(insert(here, searches).on_conflict_do_nothing(), part)
+        return {row.key: row.content for row in here.execute(select(searches))}
+
+    kept = store.database.write(work)
+    done.conflicts += [
+        Conflict(row["key"], "search", kept[row["key"]], row["content"])
+        for row in rows
+        if kept[row["key"]] != row["content"]
+    ]
+
+
+def _rows(connection: Connection, table: Table, origin: Store) -> list[dict[str, Any]]:
+    """Return the rows of a table, every value of the type that its column says."""
+    names = {column.name for column in table.primary_key}
+    rows = [dict(row) for row in connection.execute(select(table)).mappings()]
+    for row in rows:
+        for name, value in row.items():
+            if table.c[name].type.python_type is int:
+                if not isinstance(value, int):
+                    raise UserError(f"{origin.shown}: {table.name}.{name} holds {str(value)[:40]!r}, not a number")
+            elif name in names:
+                _checked_name(value, f"{table.name}.{name}", origin)
+            elif value is not None:
+                row[name] = _checked_text(value, f"{table.name}.{name}", origin)
+    return rows
+
+
+def _checked_name(value: Any, what: str, origin: Store) -> str:
+    text = _checked_text(value, what, origin)
+    if text != value or len(text) > LONGEST_NAME:
+        raise UserError(f"{origin.shown}: {what} {text[:40]!r}... is no name of at most {LONGEST_NAME} characters")
+    return text
+
+
+def _checked_text(value: Any, what: str, origin: Store) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"{origin.shown}: {what} is not text but {type(value).__name__}; not merged")
+    return plain(value)
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())

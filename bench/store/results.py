@@ -1,0 +1,97 @@
+"""Stored results of one suite, as reports see them."""
+
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bench.metrics import catalogue
+from bench.store.store import Store
+
+if TYPE_CHECKING:
+    from bench.api import Curves
+
+PLACE = ["suite", "dataset", "split", "method", "seed"]
+KEPT = 256 * 2**20  # bytes of arrays that stay in memory: several sections draw from the same ones
+
+
+class StoredResults:
+    """The results of one suite in a store."""
+
+    def __init__(self, store: Store, suite: str) -> None:
+        self._store = store
+        about = store.suites()[suite]
+        self.suite: str = suite
+        self.title: str = about["title"]
+        self.baseline: str | None = about["baseline"]
+        self.metrics: list[str] = about["metrics"]
+        self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
+        self._held = 0
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a metric value: suite, dataset, split, method, seed, key, metric, value."""
+        columns = [*PLACE, "key", "metric", "value"]
+        own = pd.DataFrame(self._store.values(self.suite), columns=columns)
+        frame = pd.concat([own, *self._relative(own)], ignore_index=True)
+        return frame.sort_values([*PLACE, "metric"], ignore_index=True)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment.
+
+        Also what it cost (seconds, cpu_seconds), when it started and finished, and the code it was made with.
+        """
+        columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
+        columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
+        return pd.DataFrame(self._store.cells(self.suite), columns=columns)
+
+    @cached_property
+    def remarks(self) -> pd.DataFrame:
+        """One row a remark on the data, or on what could not run: dataset, method, text."""
+        return pd.DataFrame(self._store.remarks(self.suite), columns=["dataset", "method", "text"])
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """One row a cell that failed or diverged, with its reason in one line."""
+        lost = self.cells[self.cells["status"].isin(["failed", "diverged"])]
+        told = [str(message).partition("\n")[0] for message in lost["message"]]
+        return lost[[*PLACE, "status"]].assign(message=told)
+
+    def curves(self, key: str) -> "Curves | None":
+        """Return the stored predictions of one cell."""
+        from bench.api import Curves  # brings torch, which an export can do without
+
+        parts = {f.name for f in fields(Curves)}
+        arrays = {name: array for name, array in self.arrays(key).items() if name in parts}
+        return Curves(**arrays) if {"observed", "mean", "variance"} <= arrays.keys() else None
+
+    def arrays(self, key: str) -> dict[str, NDArray[Any]]:
+        """Return all arrays that were stored of one cell, by name."""
+        if key not in self._arrays:
+            loaded = self._store.load_arrays(key) or {}
+            self._held += sum(array.nbytes for array in loaded.values())
+            self._arrays[key] = loaded
+            while self._held > KEPT and len(self._arrays) > 1:
+                oldest = self._arrays.pop(next(iter(self._arrays)))
+                self._held -= sum(array.nbytes for array in oldest.values())
+        return self._arrays[key]
+
+    def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
+        """Return the metrics that are differences to the baseline method on the same split."""
+        made = []
+        for metric in catalogue().values():
+            if metric.relative_to is None or self.baseline is None:
+                continue
+            base = own[own["metric"] == metric.relative_to]
+            reference = base[base["method"] == self.baseline].groupby(["dataset", "split"])["value"].mean()
+            against = reference.reindex(pd.MultiIndex.from_frame(base[["dataset", "split"]])).to_numpy(dtype=float)
+            values = base["value"].to_numpy(dtype=float)
+            # Two infinite likelihoods have no difference.
+            known = np.isfinite(against) & ~np.isnan(values)
+            kept = base[known].assign(metric=metric.name, value=values[known] - against[known])
+            made.append(kept)
+        return made

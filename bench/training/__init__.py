@@ -1,0 +1,1 @@
+"""Rows and scaling, search, the stack of networks, drawing, checkpoints."""

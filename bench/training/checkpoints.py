@@ -1,0 +1,110 @@
+"""Checkpoints: a large network in training, kept after every epoch, so that a killed run goes on from its last one.
+
+A checkpoint is one safetensors file, with what is no tensor as JSON in its header, written under a temporary name,
+synced and renamed. It holds everything the next epoch depends on (weights, buffers, optimiser state, the state of both
+random generators), so on the CPU in float32 a training that was taken up again ends with the very numbers of one that
+was not interrupted. A file that is damaged, or of a network that was trained in another form (another torch, another
+device, compiled or not), is not used: the training begins anew.
+
+Files lie in one folder for each split, seed and protocol. The driver removes it once all cells of it are stored.
+"""
+
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bench.machine.files import write_whole
+
+FORMAT = 1
+Tensors = dict[str, Tensor]
+Parts = Mapping[str, Mapping[str, Tensor]]  # params, buffers, memory, ...
+
+
+def folder_of(arrays: Path) -> Path:
+    """Return the folder of all checkpoints of a store, beside that of its arrays."""
+    return arrays.with_suffix(".checkpoints")
+
+
+def place_of(spec: str) -> str:
+    """Return the folder of a cell's trainings: one for all methods on the same rows with the same seed."""
+    about = json.loads(spec)
+    return _hash([about[name] for name in ("harness", "dataset", "data", "protocol", "seed")])
+
+
+def name_of(*training: object) -> str:
+    """Return the file of a training that is known by these words."""
+    return f"{_hash([str(word) for word in training])}.safetensors"
+
+
+def _hash(words: object) -> str:
+    return hashlib.blake2b(json.dumps(words, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+def form(device: torch.device, compiled: bool) -> dict[str, Any]:
+    """Return what the last bits of a training depend on beside the member."""
+    return {"format": FORMAT, "torch": torch.__version__, "device": device.type, "compiled": compiled}
+
+
+def save(path: Path, parts: Parts, about: Mapping[str, Any]) -> bool:
+    """Write a checkpoint; where that fails, say so and return False: a training is worth more than its checkpoint."""
+    from safetensors.torch import save as to_bytes
+
+    # One tensor may stand under two names: each gets its own memory, which the format asks for.
+    tensors = {
+        f"{part}/{name}": tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for part, named in parts.items()
+        for name, tensor in named.items()
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = to_bytes(tensors, metadata={"about": json.dumps(about)})
+        write_whole(path, lambda file: file.write(content))
+    except OSError as error:
+        warnings.warn(f"no checkpoints: {path.parent}: {error.strerror or error}", stacklevel=2)
+        return False
+    return True
+
+
+def load(path: Path, expected: Mapping[str, Any], shapes: Parts) -> dict[str, Tensors] | None:
+    """Return the tensors by part; None where there is nothing that fits.
+
+    `expected` is the form of this training, and `shapes` has the tensors it must find, as they would begin.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = json.loads((file.metadata() or {})["about"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        warnings.warn(f"{path}: not a whole checkpoint, the training begins anew ({error})", stacklevel=2)
+        return None
+    if about != expected:
+        return None
+    parts: dict[str, Tensors] = {}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition("/")
+        parts.setdefault(part, {})[rest] = tensor
+    for part, named in shapes.items():
+        found = parts.get(part, {})
+        if {k: (t.shape, t.dtype) for k, t in named.items()} != {k: (t.shape, t.dtype) for k, t in found.items()}:
+            return None
+    return parts
+
+
+def forget(folder: Path, place: str) -> None:
+    """Remove the checkpoints of a place, and the folder with the last of them."""
+    shutil.rmtree(folder / place, ignore_errors=True)
+    try:
+        folder.rmdir()
+    except OSError:  # others are in it
+        return

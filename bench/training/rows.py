@@ -1,0 +1,89 @@
+"""From a split to rows that train: what is held out for validation, and units that networks like.
+
+Only the rows that train decide the scaling: nothing of the validation or test rows reaches it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.api import Array, Split, as_float32
+from bench.api.tape import generator
+from bench.metrics import TargetScale
+from bench.spec.protocol import Protocol
+from bench.training.member import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One split in training units, and the way back to original ones."""
+
+    rows: Rows
+    test_x: Tensor
+    target_mean: float
+    target_std: float
+    scale: TargetScale | None
+    inputs: Callable[[Array], Tensor]  # rows in original units to training units, on the device
+
+    def original(self, draws: Array) -> tuple[Array, Array | None]:
+        """Return regression draws `[T, N, 1 or 2]` in original units: means `[T, N]` and stated variances, if any."""
+        means = draws[..., 0].astype(np.float64) * self.target_std + self.target_mean
+        stated = draws[..., 1].astype(np.float64) * self.target_std**2 if draws.shape[-1] == 2 else None
+        return means, stated
+
+
+def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor]:
+    """Return the rows that train and those held out for validation."""
+    order = torch.randperm(rows, generator=generator(seed, "validation"))
+    held = min(max(1, round(protocol.validation * rows)), rows - 1) if protocol.validation else 0
+    return order[held:].sort().values, order[:held].sort().values
+
+
+def prepare(
+    split: Split, protocol: Protocol, seed: int, device: str, fold: tuple[Tensor, Tensor] | None = None
+) -> Prepared:
+    """Hold out validation rows (those of a fold, or the protocol's share), scale, and put the data on the device."""
+    train, validation = fold or held_out(len(split.train_x), protocol, seed)
+    fitted = train.numpy()
+
+    trains = split.train_x[fitted] if len(validation) else split.train_x  # all of it: no copy
+    mean, std = _input_scale(trains) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
+    y_mean, y_std, scale = 0.0, 1.0, None
+    if split.task == "regression":
+        y = np.asarray(split.train_y, dtype=np.float64)
+        scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
+        if protocol.scale_targets:
+            y_mean, y_std = float(y[fitted].mean()), float(y[fitted].std()) if np.ptp(y[fitted]) > 0 else 1.0
+        targets = as_float32((y - y_mean) / y_std)
+    else:
+        targets = torch.from_numpy(np.asarray(split.train_y, dtype=np.int64))
+
+    def inputs(x: Array) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(_scaled(x, mean, std), dtype=np.float32)).to(device)
+
+    rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation)
+    return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs)
+
+
+def _input_scale(x: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of every feature of a table, of every channel of images."""
+    if x.ndim == 4:
+        # One channel after the other: in double precision all of CIFAR-10 at once would take more than a gigabyte.
+        scales = [_input_scale(x[:, channel].reshape(-1, 1)) for channel in range(x.shape[1])]
+        mean, std = (np.concatenate(part, axis=1)[..., None, None] for part in zip(*scales, strict=True))
+        return mean, std
+    mean = x.mean(0, dtype=np.float64, keepdims=True)
+    # A constant feature stays constant. Its standard deviation does not tell: rounding may leave it above 0.
+    varies = np.ptp(x, axis=0, keepdims=True) > 0
+    return mean, np.where(varies, x.std(0, dtype=np.float64, keepdims=True), 1.0)
+
+
+def _scaled(x: Array, mean: Array, std: Array) -> Array:
+    """Return a scaled copy, made in double precision; of images, which are large and of one magnitude, in single."""
+    kind = np.float32 if x.ndim == 4 else np.float64
+    scaled: Array = x.astype(kind, copy=False) - mean.astype(kind)
+    scaled /= std.astype(kind)
+    return scaled

@@ -1,0 +1,96 @@
+"""Choosing options by cross-validation: which configurations are tried, and which one wins.
+
+Every configuration is trained on the same folds from the same starts, so that they differ in nothing else. All of it
+is decided by the cell alone: the training rows of its split, its seed, the suite's grid and the method's search space.
+"""
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bench.api.tape import stream
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Values for options of the training and of the method."""
+
+    training: Mapping[str, float]
+    method: Mapping[str, Any]
+
+    def applied(self, method: Any, training: Any) -> tuple[Any, Any]:
+        """Return a method and a training with these values."""
+        return replace(method, **self.method), replace(training, **self.training)
+
+
+def configurations(
+    kind: str, grid: Mapping[Any, Sequence[float]], space: Mapping[str, Sequence[Any]], seed: int
+) -> list[Configuration]:
+    """Return what is tried: every point of the grid, or `random:N` different ones of them."""
+    names = [*grid, *space]
+    points = list(itertools.product(*grid.values(), *space.values()))
+    if kind == "none":
+        points = []
+    elif found := re.fullmatch(r"random:(\d+)", kind):
+        generator = np.random.default_rng(stream(seed, "configurations"))
+        picked = generator.permutation(len(points))[: int(found[1])]
+        points = [points[number] for number in sorted(picked)]
+    made = [dict(zip(names, point, strict=True)) for point in points]
+    return [Configuration({n: one[n] for n in grid}, {n: one[n] for n in space}) for one in made]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How a search ended."""
+
+    tried: Sequence[Configuration]
+    losses: Sequence[Sequence[float]]  # of every configuration on every fold; infinite where it diverged
+    epochs: Sequence[Sequence[int]]
+
+    @property
+    def means(self) -> list[float]:
+        """The mean validation loss of every configuration."""
+        return [sum(losses) / len(losses) for losses in self.losses]
+
+    @property
+    def best(self) -> int | None:
+        """The number of the configuration with the lowest mean; the first of equals; None if all diverged."""
+        means = self.means
+        number = min(range(len(means)), key=means.__getitem__)
+        return number if math.isfinite(means[number]) else None
+
+    @property
+    def chosen(self) -> Configuration | None:
+        """The configuration that won."""
+        return None if self.best is None else self.tried[self.best]
+
+    def record(self) -> dict[str, Any]:
+        """Return what a cell's row tells of its search."""
+        if self.best is None or self.chosen is None:
+            return {"configurations": len(self.tried), "folds": len(self.losses[0])}
+        return {
+            "chosen": {**self.chosen.training, **self.chosen.method},
+            "validation_loss": self.means[self.best],
+            "configurations": len(self.tried),
+            "folds": len(self.losses[self.best]),
+            "epochs": list(self.epochs[self.best]),
+        }
+
+    def to_json(self) -> str:
+        """Return the whole search as JSON; a loss that is not finite is null there."""
+        finite = [[loss if math.isfinite(loss) else None for loss in losses] for losses in self.losses]
+        tried = [asdict(each) for each in self.tried]
+        return json.dumps({"tried": tried, "losses": finite, "epochs": self.epochs}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Selection":
+        """Return the search that `to_json` wrote."""
+        about = json.loads(text)
+        losses = [[math.inf if loss is None else loss for loss in each] for each in about["losses"]]
+        return cls([Configuration(**each) for each in about["tried"]], losses, about["epochs"])

@@ -1,0 +1,1 @@
+"""What report, history and leaderboard pages share."""

@@ -1,0 +1,87 @@
+"""The house style: the same look for the same method, and settings that do not leak."""
+
+import io
+import re
+
+import matplotlib
+import pytest
+from matplotlib.figure import Figure
+
+from bench.api.figure_style import COLOURS, Look, house_style, look, panels, short
+from bench.plugins.registry import Registry
+from bench.report.figures import drawn
+
+
+def test_built_in_methods_look_different() -> None:
+    names = list(Registry().plugins("method"))
+    looks = [(look(name).colour, str(look(name).line), look(name).marker, look(name).filled) for name in names]
+    assert len(set(looks)) == len(names) >= 20
+
+
+def test_a_look_depends_on_the_name_alone() -> None:
+    before = look("my-own")
+    for number in range(100):
+        look(f"other-{number}")
+    look.cache_clear()
+    assert look("my-own") == before
+    assert isinstance(before, Look)
+    assert not before.filled  # nobody outside of the list looks like one in it
+    assert before.colour in COLOURS
+
+
+def test_settings_are_as_before() -> None:
+    before = dict(matplotlib.rcParams)
+    with house_style():
+        assert matplotlib.rcParams["axes.spines.top"] is False
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 9])
+def test_as_many_panels_as_asked(count: int) -> None:
+    figure, axes = panels(count)
+    assert len(axes) == count
+    assert sum(axis.axison for axis in figure.axes) == count
+
+
+def test_above_an_empty_place_a_shared_axis_has_its_numbers() -> None:
+    figure, axes = panels(5, most=2, sharex=True)
+    figure.draw_without_rendering()
+    shown = [any(label.get_visible() for label in axis.get_xticklabels()) for axis in axes]
+    assert shown == [False, False, False, True, True]
+
+
+def test_names_in_figures_are_short_and_no_mathematics() -> None:
+    assert len(short("x" * 500)) == 24
+    figure = Figure()
+    figure.subplots().set_title(short("a$\\frac{"))
+    figure.savefig(io.BytesIO(), format="png")
+
+
+def test_a_drawing_in_a_page_has_text_variables_and_no_foreign_names() -> None:
+    with house_style():
+        figure, (axis,) = panels(1)
+        axis.plot([0, 1], [0, 1], color=COLOURS[0])
+        axis.set_title('<script>"quoted"</script> 🙂 שלום')
+    image = drawn(figure, "one")
+    assert image.png.startswith(b"\x89PNG")
+    assert b"http://www.w3.org/2000/svg" in image.svg
+    page = image.inline
+    assert "http" not in page
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "🙂 שלום" in page
+    assert "var(--c0)" in page
+    assert COLOURS[0] not in page
+    assert all(identity.startswith("one-") for identity in re.findall(r' id="([^"]+)"', page))
+    referred = set(re.findall(r'(?:href="|url\()#([^")]+)', page))
+    assert referred == set(re.findall(r' id="([^"]+)"', page))
+
+
+def test_the_same_figure_gives_the_same_file() -> None:
+    def made() -> bytes:
+        with house_style():
+            figure, (axis,) = panels(1)
+            axis.plot([0, 1])
+        return drawn(figure, "same").svg
+
+    assert made() == made()

@@ -1,0 +1,361 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench import __version__
+from bench.cli.main import main
+from bench.metrics import catalogue
+from bench.plan.suite import suite_names
+from bench.plugins.registry import Registry
+from bench.store.store import Store
+
+WritePlugin = Callable[[str, str], Path]
+Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Answer]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run the command in this process, in an empty folder, with the exit code that the shell would see."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["methods", "datasets", "reports", "suites", "metrics"])
+def test_list(kind: str, call: Call) -> None:
+    expected = {
+        "methods": list(Registry().plugins("method")),
+        "datasets": list(Registry().plugins("dataset")),
+        "reports": list(Registry().plugins("report")),
+        "suites": list(suite_names()),
+        "metrics": list(catalogue()),
+    }[kind]
+    plain, as_json = call("list", kind), call("list", kind, "--json")
+    assert (plain.code, as_json.code, plain.err) == (0, 0, "")
+    assert [line.split()[0] for line in plain.out.splitlines()] == expected
+    rows = json.loads(as_json.out)
+    assert [row["name"] for row in rows] == expected
+    assert all(row["summary"] for row in rows)
+
+
+def test_list_tells_where_a_plugin_of_ones_own_is_from(call: Call, write_plugin: WritePlugin) -> None:
+    path = write_plugin("my_own", "@dataclass(frozen=True)\nclass Mine(Method):\n    pass\n")
+    lines = call("list", "methods", "--plugin", str(path)).out.splitlines()
+    (mine,) = (line for line in lines if line.startswith("my-own"))
+    assert mine.endswith(f"The plug-in my_own.  (file {path})")
+
+
+def test_metrics_are_listed_with_direction_and_unit(call: Call) -> None:
+    rows = {row["name"]: row for row in json.loads(call("list", "metrics", "--json").out)}
+    assert rows["rmse"]["direction"] == "lower"
+    assert rows["picp"]["target"] == pytest.approx(0.9973, abs=1e-4)
+    assert rows["msll"]["relative_to"] == "nll_mc"
+
+
+GOOD = 'title = "t"\n[datasets.toy]\n[methods.deterministic]\n'
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "no-such-command": (("lst",), "Did you mean 'list'"),
+    "no-such-list": (("list", "method"), "did you mean methods"),
+    "list-of-nothing": (("list",), "Missing argument"),
+    "run-of-nothing": (("run",), "Missing argument 'SUITE'"),
+    "no-such-option": (("run", "quick", "--sed", "3"), "--sed"),
+    "no-such-suite": (("run", "quik"), "did you mean quick"),
+    "no-such-file": (("run", "gone.toml"), "no such file"),
+    "bad-toml": (("run", "bad.toml"), "not valid TOML"),
+    "bad-seeds": (("run", "quick", "--seeds", "0"), "--seeds"),
+    "many-seeds": (("run", "quick", "--seeds", "many"), "--seeds"),
+    "bad-set": (("run", "quick", "--set", "foo"), "expected key=value"),
+    "bad-set-key": (("run", "quick", "--set", "trainin.epochs=3"), "did you mean training?"),
+    "bad-set-value": (("run", "quick", "--set", "training.epochs=few"), "training.epochs"),
+    "bad-method": (("run", "quick", "--method", "mc-dropot"), "did you mean mc-dropout"),
+    "bad-dataset": (("run", "quick", "--dataset", "digit"), "did you mean digits"),
+    "bad-device": (("run", "quick", "--device", "tpu"), "'auto', 'cpu', 'cuda'"),
+    "bad-data": (("run", "quick", "--data", "gone"), "--data gone: no such folder"),
+    "bad-plugin": (("run", "quick", "--plugin", "gone.py"), "no such file"),
+    "text-as-plugin": (("run", "quick", "--plugin", "bad.toml"), "not a Python file"),
+    "bad-store": (("run", "good.toml", "--store", "foo://bar"), "expected an SQLite file"),
+    "store-in-a-file": (("run", "good.toml", "--store", "bad.toml/x.db"), "--store"),
+    "text-as-store": (("report", "--store", "long.txt"), "file is not a database"),
+    "no-store": (("report",), "no such store; make one with 'uqbench run"),
+    "no-store-named": (("report", "--store", "gone.db"), "no such store"),
+    "no-cuda": (("run", "quick", "--device", "cuda", "--dry-run"), "no CUDA device"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_2(case: str, call: Call, tmp_path: Path) -> None:
+    import torch
+
+    if case == "no-cuda" and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    (tmp_path / "bad.toml").write_text("title = ", "utf-8")
+    (tmp_path / "good.toml").write_text(GOOD, "utf-8")
+    (tmp_path / "long.txt").write_text("no database " * 500, "utf-8")
+    arguments, reason = MISTAKES[case]
+    answer = call(*arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("uqbench: ")
+    assert answer.err.count("\n") == 1
+    assert reason in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_and_version(call: Call) -> None:
+    alone = call()
+    assert alone.code == 0
+    assert alone.out == call("--help").out
+    assert len(alone.out.splitlines()) > 5
+    assert call("--version").out == f"uqbench, version {__version__}\n"
+    for command in ("list", "run", "report", "doctor"):
+        assert command in alone.out
+        assert call(command, "--help").code == 0
+    said = call("run", "--help").out
+    options = (
+        "--method",
+        "--dataset",
+        "--seeds",
+        "--set",
+        "--store",
+        "--device",
+        "--data",
+        "--plugin",
+        "--dry-run",
+        "--json",
+    )
+    assert all(option in said for option in options)
+
+
+def test_dry_run_runs_nothing(call: Call, tiny_file: Path, tmp_path: Path) -> None:
+    answer = call("run", str(tiny_file), "--dry-run", "--store", "s.db")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[-1] == "4 cells to run, 0 stored"
+    assert not (tmp_path / "s.db").exists()
+    rows = json.loads(call("run", str(tiny_file), "--dry-run", "--json", "--store", "s.db").out)
+    assert [(r["method"], r["seed"], r["state"]) for r in rows] == [
+        (m, s, "to run") for m in ("deterministic", "mc-dropout") for s in (0, 1)
+    ]
+
+
+def test_datasets_and_methods_asked_for_by_name_join_the_suite(call: Call, tiny_file: Path) -> None:
+    answer = call("run", str(tiny_file), "--dry-run", "--json", "--dataset", "wine", "--method", "mcni-fixed")
+    assert {(row["dataset"], row["method"]) for row in json.loads(answer.out)} == {("wine", "mcni-fixed")}
+    assert answer.code == 0
+
+
+def test_dry_run_of_a_broken_plugin_says_so(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+    path = write_plugin("mine", "class Mine(Method):\n    pass\n")
+    answer = call("run", str(tiny_file), "--dry-run", "--plugin", str(path))
+    assert "cannot run: method 'mine'" in answer.out
+    assert "4 cells to run" in answer.out
+    assert answer.code == 1
+
+
+def test_run_then_rerun_then_report(call: Call, tiny_file: Path, tmp_path: Path) -> None:
+    first = call("run", str(tiny_file), "--store", "s.db", "--json")
+    assert first.code == 0
+    assert first.err == ""  # no progress bar without a terminal
+    told = json.loads(first.out)
+    assert (told["stored"], told["skipped"], told["failed"], told["suite"]) == (4, 0, [], "tiny")
+    second = call("run", str(tiny_file), "--store", "sqlite:///s.db", "--seeds", "3")
+    assert second.out.startswith("tiny: 2 cells run, 4 stored before, 0 diverged, 0 failed, in ")
+    dry = call("run", str(tiny_file), "--store", "s.db", "--seeds", "4", "--dry-run")
+    assert dry.out.splitlines()[-1] == "2 cells to run, 6 stored"
+    report = call("report", "--store", "s.db", "--out", "out")
+    assert (report.code, report.out) == (0, "report: out/index.html\n")
+    assert (tmp_path / "out" / "index.html").is_file()
+    assert (tmp_path / "out" / "report.md").is_file()
+    assert call("report", "tinny", "--store", "s.db").code == 2
+
+
+def test_a_failing_method_is_exit_1_and_told_once(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+    body = "def loss(self, net, batch, tape):\n        raise RuntimeError('bad\\nluck')"
+    path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
+    arguments = ("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
+    answer = call(*arguments)
+    assert answer.code == 1
+    assert answer.err == "FAILED: toy mine: RuntimeError: bad luck\n"
+    assert "4 cells run, 0 stored before, 0 diverged, 2 failed" in answer.out
+    told = json.loads(call(*arguments, "--json").out)
+    assert (told["skipped"], len(told["failed"])) == (4, 2)
+    assert "Traceback" in told["failed"][0]["message"]
+
+
+def test_a_broken_plugin_is_exit_1_and_the_others_run(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+    path = write_plugin("mine", "class Mine(Method):\n    pass\n")
+    answer = call("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
+    assert answer.code == 1
+    assert answer.err.startswith("FAILED: toy mine: method 'mine'")
+    assert "4 cells run" in answer.out
+
+
+def test_a_dataset_that_fails_is_told_by_its_name(call: Call, tiny_file: Path) -> None:
+    answer = call("run", str(tiny_file), "--store", "s.db", "--set", "network.kind=resnet8")
+    assert answer.code == 1
+    assert answer.err.startswith("FAILED: toy: network 'resnet8' needs images")
+
+
+def test_what_cannot_run_here_is_skipped_and_well(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+    body = "def skip(self, problem):\n        return 'not today'"
+    path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
+    answer = call("run", str(tiny_file), "--store", "s.db", "--plugin", str(path), "--seeds", "1")
+    assert (answer.code, answer.err) == (0, "skipped: toy mine: not today\n")
+
+
+def test_options_of_a_plugin_of_ones_own_can_be_set(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+    path = write_plugin("mine", "@dataclass(frozen=True)\nclass Mine(Method):\n    strength: float = 0.5\n")
+    dry = ("run", str(tiny_file), "--dry-run", "--json", "--plugin", str(path), "--method", "mine")
+    keys = [
+        {row["key"] for row in json.loads(call(*dry, *more).out)}
+        for more in ((), ("--set", "methods.mine.strength=0.7"))
+    ]
+    assert [len(found) for found in keys] == [2, 2]
+    assert not keys[0] & keys[1]
+
+
+def test_a_method_that_the_suite_does_not_list_can_be_asked_for(call: Call, tiny_file: Path) -> None:
+    rows = json.loads(call("run", str(tiny_file), "--dry-run", "--json", "--method", "mcni-fixed").out)
+    assert {row["method"] for row in rows} == {"mcni-fixed"}
+
+
+def test_data_names_the_folder_for_datasets(
+    call: Call, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UQBENCH_DATA", "")
+    body = (
+        "@dataclass(frozen=True)\nclass Mine(Dataset):\n    task = 'regression'\n"
+        "    def skip(self):\n        from bench.machine.data_files import find, missing\n"
+        "        return None if find('mine.txt') else missing('mine.txt')\n"
+        "    def load(self, split):\n        x = np.arange(9.0)[:, None] + split\n"
+        "        return Split('regression', x, x[:, 0], x, x[:, 0])\n"
+    )
+    path = write_plugin("mine", body)
+    dry = ("run", str(tiny_file), "--dry-run", "--plugin", str(path), "--dataset", "mine")
+    assert "mine.txt was not found in" in call(*dry).out
+    (tmp_path / "mine.txt").touch()
+    assert "4 cells to run" in call(*dry, "--data", str(tmp_path)).out
+
+
+def test_doctor(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    well = call("doctor", "--json")
+    assert well.code == 0
+    assert {"device", "threads", "store", "data"} <= {row["subject"] for row in json.loads(well.out)}
+    ill = call("doctor", "--store", "/proc/nowhere/s.db")
+    assert ill.code == 1
+    assert any(line.startswith("problem  store") for line in ill.out.splitlines())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_imports_nothing_heavy_and_is_quick(python: Callable[[str], str]) -> None:
+    code = (
+        "import sys, bench\n"
+        "heavy = ('torch', 'pandas', 'scipy', 'seaborn', 'numpy', 'matplotlib', 'sklearn', 'sqlalchemy')\n"
+        "assert not [m for m in heavy if m in sys.modules]\n"
+        "from bench.cli.main import main\n"
+        "for arguments in (['--help'], ['--version'], ['run', '--help'], ['list', 'methods']):\n"
+        "    sys.argv = ['uqbench', *arguments]\n"
+        "    try:\n        main()\n    except SystemExit:\n        pass\n"
+        "    print('HEAVY', [m for m in heavy if m in sys.modules])\n"
+    )
+    assert [line for line in python(code).splitlines() if line.startswith("HEAVY")] == ["HEAVY []"] * 4
+
+
+def test_the_command_as_a_process(uqbench: Process) -> None:
+    done = uqbench(["run", "quik"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("uqbench: unknown suite 'quik'; did you mean quick")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m bench list metrics --json | head -c 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[", "")
+
+
+def test_ctrl_c_twice_stops_at_once_and_keeps_what_was_finished(tmp_path: Path, tiny_file: Path) -> None:
+    """The second method never ends; by then the first one's cells are stored."""
+    plugin = tmp_path / "slow.py"
+    plugin.write_text(
+        "import time\nfrom dataclasses import dataclass\nfrom bench.api import Method\n"
+        "@dataclass(frozen=True)\nclass Slow(Method):\n"
+        "    def loss(self, net, batch, tape):\n        time.sleep(600)\n",
+        "utf-8",
+    )
+    store = tmp_path / "s.db"
+    arguments = ["run", str(tiny_file), "--store", str(store), "--plugin", str(plugin)]
+    # A shell that starts the tests in the background has them ignore the signal, and so would their children.
+    heard = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from bench.cli.main import main; main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", heard, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            if store.is_file() and len([c for c in _cells(store) if c["status"] == "ok"]) == 4:
+                break
+            time.sleep(0.2)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert process.poll() is None  # politely: it would finish the cell
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    first, second = (line for line in err.splitlines() if line)  # a blank one below the terminal's ^C
+    assert first.startswith("uqbench: finishing the cells in work")
+    assert second == "uqbench: stopped; what was finished is stored"
+    assert out == ""
+    cells = {(c["method"], c["seed"]): c["status"] for c in _cells(store)}
+    assert cells == {("deterministic", s): "ok" for s in (0, 1)} | {("mc-dropout", s): "ok" for s in (0, 1)} | {
+        ("slow", s): None for s in (0, 1)
+    }
+
+
+def _cells(path: Path) -> list[dict[str, object]]:
+    store = Store(str(path))
+    try:
+        return store.cells("tiny")
+    finally:
+        store.close()

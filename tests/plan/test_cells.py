@@ -1,0 +1,226 @@
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.api import Split
+from bench.errors import UserError
+from bench.plan.cells import Refused, Task, checked, fingerprint, plan
+from bench.plan.suite import load_suite
+from bench.plugins.registry import Registry
+from bench.spec.cell import Cell
+
+WriteSuite = Callable[..., str]
+WritePlugin = Callable[[str, str], Path]
+
+
+def cells(path: str, changes: tuple[str, ...] = (), files: tuple[Path, ...] = ()) -> list[Cell]:
+    planned = list(plan(load_suite(path, changes), Registry(files)))
+    tasks = [p for p in planned if isinstance(p, Task)]
+    assert len(tasks) == len(planned), planned
+    return [cell for task in tasks for cell in task.cells]
+
+
+def keys(path: str, changes: tuple[str, ...] = (), files: tuple[Path, ...] = ()) -> set[str]:
+    return {cell.key for cell in cells(path, changes, files)}
+
+
+def test_every_cell_has_its_own_key_and_place(tiny_file: Path) -> None:
+    found = cells(str(tiny_file))
+    assert len({c.key for c in found}) == 4
+    assert [(c.dataset, c.method, c.seed, c.split) for c in found] == [
+        ("toy", "deterministic", 0, 0),
+        ("toy", "deterministic", 1, 1),
+        ("toy", "mc-dropout", 0, 0),
+        ("toy", "mc-dropout", 1, 1),
+    ]
+    assert [c.key for c in cells(str(tiny_file))] == [c.key for c in found]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "draws=6",
+        "validation=0.2",
+        "scale_inputs=false",
+        "scale_targets=false",
+        "training.epochs=3",
+        "training.learning_rate=0.01",
+        "training.weight_decay=0.1",
+        "training.momentum=0.5",
+        "training.batch=50",
+        "training.patience=1",
+        "training.optimizer=sgd",
+        "training.schedule=cosine",
+        "network.hidden=[5]",
+        "network.activation=tanh",
+        "datasets.toy.rows=41",
+        "datasets.toy.test=fresh",
+    ],
+)
+def test_every_ingredient_changes_every_key(change: str, tiny_file: Path) -> None:
+    assert keys(str(tiny_file)).isdisjoint(keys(str(tiny_file), (change,)))
+
+
+def test_a_method_option_changes_the_keys_of_that_method_only(tiny_file: Path) -> None:
+    plain, changed = cells(str(tiny_file)), cells(str(tiny_file), ("methods.mc-dropout.rate=0.3",))
+    same = [a.method for a, b in zip(plain, changed, strict=True) if a.key == b.key]
+    assert same == ["deterministic", "deterministic"]
+
+
+@pytest.mark.parametrize("change", ["title=Other", "baseline=deterministic", 'metrics=["rmse"]'])
+def test_what_cannot_change_a_number_changes_no_key(change: str, tiny_file: Path) -> None:
+    assert keys(str(tiny_file)) == keys(str(tiny_file), (change,))
+
+
+def test_suites_share_cells_under_other_names(tiny_file: Path, write_suite: WriteSuite) -> None:
+    text = tiny_file.read_text("utf-8").replace("[datasets.toy]", '[datasets.renamed]\nuse = "toy"')
+    text = text.replace("[methods.mc-dropout]", '[methods.label]\nuse = "mc-dropout"\nrate = 0.1')
+    text = text.replace('baseline = "mc-dropout"', "")
+    other = write_suite(text, "other")
+    assert keys(other) == keys(str(tiny_file))
+    assert {c.method for c in cells(other)} == {"deterministic", "label"}
+
+
+def test_more_seeds_keep_the_first_keys(tiny_file: Path) -> None:
+    more = keys(str(tiny_file), ("seeds=5",))
+    assert keys(str(tiny_file)) < more
+    assert len(more) == 10
+
+
+@pytest.mark.parametrize("plugin", ["bench.methods.deterministic.Deterministic", "bench.datasets.toy.Toy"])
+def test_a_plugins_version_changes_its_keys(plugin: str, tiny_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {(c.method, c.seed): c.key for c in cells(str(tiny_file))}
+    monkeypatch.setattr(f"{plugin}.version", "2")
+    after = {(c.method, c.seed): c.key for c in cells(str(tiny_file))}
+    changed = {method for (method, seed), key in before.items() if after[method, seed] != key}
+    assert changed == ({"deterministic"} if "methods" in plugin else {"deterministic", "mc-dropout"})
+
+
+@pytest.mark.parametrize("kind", ["Method", "Dataset"])
+def test_a_plugin_on_the_command_line_is_known_by_its_content(
+    kind: str, write_plugin: WritePlugin, write_suite: WriteSuite
+) -> None:
+    body = (
+        f"@dataclass(frozen=True)\nclass Mine({kind}):\n    task = 'regression'\n"
+        "    def load(self, split):\n        x = np.arange(9.0)[:, None] + split\n"
+        "        return Split('regression', x, x[:, 0], x, x[:, 0])\n"
+    )
+    tables = {"datasets": "toy", "methods": "deterministic", f"{kind.lower()}s": "mine"}
+    suite = write_suite('title = "t"\n' + "".join(f"[{k}.{v}]\n" for k, v in tables.items()))
+    first, edited, back = (
+        keys(suite, (), (write_plugin("mine", text),)) for text in (body, body + "# another thought\n", body)
+    )
+    assert first.isdisjoint(edited)
+    assert first == back
+
+
+def test_other_rows_give_other_keys(tiny_file: Path, write_plugin: WritePlugin) -> None:
+    """Also where the author of a dataset forgot to raise its version."""
+    body = (
+        "@dataclass(frozen=True)\nclass Mine(Dataset):\n    task = 'regression'\n"
+        "    def load(self, split):\n        x = np.arange(9.0)[:, None] * {}\n"
+        "        return Split('regression', x, x[:, 0], x, x[:, 0])\n"
+    )
+    found = []
+    for factor in (1, 2):
+        suite = load_suite(str(tiny_file), datasets=["mine"]).only(["mine"], [])
+        tasks = plan(suite, Registry([write_plugin("mine", body.format(factor))]))
+        found.append({cell.key for task in tasks if isinstance(task, Task) for cell in task.cells})
+    assert len(found[0]) == len(found[1]) == 4
+    assert not found[0] & found[1]
+
+
+def test_the_fingerprint_sees_every_array() -> None:
+    split = Split("regression", np.zeros((4, 2)), np.zeros(4), np.zeros((2, 2)), np.zeros(2))
+    seen = {fingerprint(split)}
+    for field in ("train_x", "train_y", "test_x", "test_y"):
+        array = getattr(split, field).copy()
+        array.flat[0] = 1e-9
+        seen.add(fingerprint(dataclasses.replace(split, **{field: array})))
+        seen.add(fingerprint(dataclasses.replace(split, **{field: getattr(split, field).astype("f4")})))
+    assert len(seen) == 9
+    assert fingerprint(dataclasses.replace(split, train_x=np.zeros((2, 4)).T)) == fingerprint(split)  # same content
+
+
+def test_the_spec_is_readable(tiny_file: Path) -> None:
+    spec = json.loads(cells(str(tiny_file))[-1].spec)
+    assert spec["method"] == ["mc-dropout", "built in", "1", {"rate": 0.1, "per_row": False}]
+    assert spec["protocol"]["training"]["epochs"] == 2
+    assert spec["seed"] == 1
+
+
+FAULTS = {
+    "method-skip": ("Method", "def skip(self, problem):\n        raise KeyError('oops')", "KeyError: 'oops'"),
+    "method-hint": ("Method", "level: 'Nowhere' = 3", "NameError"),
+    "method-post": ("Method", "def __post_init__(self):\n        1 / 0", "ZeroDivisionError"),
+    "method-plain": ("Method", "level: object = object", "not JSON serializable"),
+    "dataset-skip": ("Dataset", "def skip(self):\n        raise KeyError('oops')", "KeyError: 'oops'"),
+    "dataset-load": ("Dataset", "def load(self, split):\n        raise OSError('gone')", "OSError: gone"),
+    "dataset-none": (
+        "Dataset",
+        "def load(self, split):\n        return None",
+        "load must return a Split, got NoneType",
+    ),
+    "dataset-huge": ("Dataset", "def load(self, split):\n        return np.zeros(10**15)", "MemoryError"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_plugin_is_refused_and_the_others_are_planned(
+    fault: str, tiny_file: Path, write_plugin: WritePlugin
+) -> None:
+    kind, body, reason = FAULTS[fault]
+    path = write_plugin("faulty", f"@dataclass(frozen=True)\nclass Faulty({kind}):\n    {body}\n")
+    added = {"methods": ["faulty"]} if kind == "Method" else {"datasets": ["faulty"]}
+    planned = list(plan(load_suite(str(tiny_file), **added), Registry([path])))
+    (refused,) = (p for p in planned if isinstance(p, Refused))
+    assert refused.fault
+    assert "faulty" in (refused.method, refused.dataset)
+    assert reason in refused.reason
+    assert sum(isinstance(p, Task) for p in planned) == 2
+
+
+def test_a_reason_to_skip_is_no_fault(tiny_file: Path, write_plugin: WritePlugin) -> None:
+    body = "def skip(self, problem):\n        return f'not for {problem.task}'"
+    path = write_plugin("picky", f"@dataclass(frozen=True)\nclass Picky(Method):\n    {body}\n")
+    planned = list(plan(load_suite(str(tiny_file), methods=["picky"]), Registry([path])))
+    assert [p for p in planned if isinstance(p, Refused)] == [
+        Refused("toy", "picky", "not for regression", fault=False)
+    ]
+
+
+def test_a_network_that_does_not_fit_the_data_is_refused(tiny_file: Path) -> None:
+    suite = load_suite(str(tiny_file), ("network.kind=resnet8",), datasets=["digits"])
+    planned = list(plan(suite, Registry()))
+    assert [(p.dataset, isinstance(p, Refused)) for p in planned] == [
+        ("toy", True),
+        ("digits", False),
+        ("digits", False),
+    ]
+
+
+def test_checked() -> None:
+    x, y = np.zeros((4, 2)), np.zeros(4)
+    good = Split("regression", x, y, x, y)
+    assert checked(good) is good
+    labelled = Split("classification", x, np.array([0, 1, 2, 0]), x, np.array([0, 1, 2, 2]), classes=3)
+    assert checked(labelled) is labelled
+    for split, reason in (
+        (dataclasses.replace(good, train_x=np.zeros((0, 2)), train_y=np.zeros(0)), "train_x has no rows"),
+        (dataclasses.replace(good, test_x=np.zeros((0, 2)), test_y=np.zeros(0)), "test_x has no rows"),
+        (dataclasses.replace(good, train_y=np.zeros(3)), "one value for each of the 4 rows"),
+        (dataclasses.replace(good, train_y=np.zeros((4, 1))), "one value for each of the 4 rows"),
+        (dataclasses.replace(good, test_x=np.full((4, 2), np.nan)), "test_x: 8 of 8 values are NaN"),
+        (dataclasses.replace(good, train_y=np.full(4, np.inf)), "train_y: 4 of 4 values are NaN or infinite"),
+        (dataclasses.replace(good, test_x=np.zeros((4, 3))), "differ in shape"),
+        (dataclasses.replace(labelled, classes=0), "classes must be at least 2"),
+        (dataclasses.replace(labelled, classes=2), "train_y must hold classes from 0 to 1"),
+        (dataclasses.replace(labelled, test_y=np.array([-1, 0, 0, 0])), "test_y must hold classes"),
+        (dataclasses.replace(labelled, test_y=np.array([0.5, 0, 0, 0])), "test_y must hold classes"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            checked(split)

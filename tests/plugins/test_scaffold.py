@@ -1,0 +1,91 @@
+"""What 'uqbench new' writes, and what it refuses; tests/walkthroughs carries out what it wrote."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.cli.plugins import verify
+from bench.errors import UserError
+from bench.plugins.registry import Registry
+from bench.plugins.scaffold import scaffold
+from tests.conftest import done
+
+ROOT = Path(__file__).resolve().parents[2]
+Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.mark.parametrize("kind", ["method", "dataset", "report"])
+def test_what_is_written_is_in_the_house_style(kind: str, tmp_path: Path) -> None:
+    scaffold(kind, "my-own-thing", tmp_path, Registry())
+    ruff = [Path(sys.executable).with_name("ruff")]
+    settings = ["--config", str(ROOT / "pyproject.toml"), "--config", 'lint.isort.known-first-party=["bench"]']
+    done([*ruff, "check", *settings, "--ignore", "D103", tmp_path], tmp_path)
+    done([*ruff, "format", "--check", "--config", str(ROOT / "pyproject.toml"), tmp_path], tmp_path)
+
+
+def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
+    scaffold("method", "my-noise", tmp_path, Registry())
+    (tmp_path / "my_noise.py").write_text("mine", "utf-8")
+    with pytest.raises(UserError, match=r"my_noise.py is there already and is never overwritten"):
+        scaffold("method", "my-noise", tmp_path, Registry())
+    (tmp_path / "my_noise.py").unlink()
+    with pytest.raises(UserError, match=r"test_my_noise.py is there already"):
+        scaffold("dataset", "my-noise", tmp_path, Registry())
+    assert not (tmp_path / "my_noise.py").exists()
+    scaffold("package", "other-noise", tmp_path, Registry())
+    with pytest.raises(UserError, match="other-noise is there already"):
+        scaffold("package", "other-noise", tmp_path, Registry())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "reason"),
+    [
+        ("method", "9lives", "beginning with a letter"),
+        ("method", "_private", "beginning with a letter"),
+        ("method", "../up", "use letters, digits, - or _"),
+        ("method", "a b", "use letters, digits, - or _"),
+        ("method", "größe", "use letters, digits, - or _"),
+        ("dataset", "", "use letters, digits, - or _"),
+        ("dataset", "lambda", "Python has its own lambda"),
+        ("package", "random", "Python has its own random"),
+        ("method", "mc-dropout", r"a method has it \(built in\)"),
+        ("method", "mc_dropout", r"a method has it \(built in\)"),
+        ("package", "mc-dropout", r"a method has it \(built in\)"),
+        ("dataset", "toy", r"a dataset has it \(built in\)"),
+        ("metod", "mine", "did you mean method"),
+    ],
+)
+def test_names_that_cannot_be(kind: str, name: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=reason) as told:
+        scaffold(kind, name, tmp_path, Registry())
+    assert "\n" not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"--out .*file: cannot write there"):
+        scaffold("method", "my-noise", tmp_path / "file", Registry())
+
+
+def test_verify_is_told_apart_from_misuse(tmp_path: Path, uqbench: Process) -> None:
+    (tmp_path / "bad.py").write_text(
+        "from dataclasses import dataclass\nfrom bench.api import Report\n\n"
+        "@dataclass(frozen=True)\nclass Bad(Report):\n    pass\n",
+        "utf-8",
+    )
+    failed = uqbench(["verify", "report", "bad", "--plugin", "bad.py", "--only", "empty", "--only", "order"])
+    assert failed.returncode == 1
+    assert "ok       order: " in failed.stdout
+    assert "FAILED   empty: it raised NotImplementedError" in failed.stdout
+    assert failed.stdout.endswith("report bad: 1 ok, 1 failed\n")
+    told = uqbench(["verify", "report", "bad"])
+    assert (told.returncode, told.stdout, len(told.stderr.splitlines())) == (2, "", 1)
+    for misuse in (["riport", "summary"], ["report", "summary", "--only", "emty"]):
+        result = CliRunner().invoke(verify, misuse)
+        assert isinstance(result.exception, UserError)
+        assert "did you mean" in str(result.exception)

@@ -1,0 +1,305 @@
+"""The plan of passes with a fake clock, and whole cells as they are stored."""
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from bench.errors import UserError
+from bench.metrics import condition, declaration
+from bench.plan.cells import Task, plan
+from bench.plan.suite import Suite, load_suite
+from bench.plan.units import Units, cut
+from bench.plugins.registry import Registry
+from bench.probes import Untrained
+from bench.probes.latency import passes
+from bench.probes.latency import probe as latency
+from bench.probes.latency.machine_load import Gpu
+from bench.probes.latency.passes import Load, Way
+from bench.probes.latency.probe import Series, measure
+from bench.run.driver import rerun, run
+from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import LatencyProbe
+from bench.store.results import StoredResults
+from bench.store.store import Store
+from bench.training.drawing import Cuts, Drawing
+from bench.training.limits import Limits
+
+CUTS = Cuts(large=False, by_row=False, rows=10, draws=1, networks=1)
+
+
+class Clock:
+    """Only what a series is said to take passes."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def wait(self) -> None:
+        pass
+
+    def mark(self) -> float:
+        return self.now
+
+    def milliseconds(self, start: float, end: float) -> float:
+        return end - start
+
+
+def series(name: str, clock: Clock, log: list[str], times: Iterator[float]) -> Series:
+    def evaluate(x: Tensor) -> Tensor:
+        log.append(name)
+        clock.now += next(times)
+        return torch.zeros(1, len(x), 1)
+
+    load = Load(np.zeros((10, 1), dtype=np.float32), torch.from_numpy, 10, "cpu")
+    return Series(name, Way(evaluate, CUTS, 1), load)
+
+
+def steady(milliseconds: float) -> Iterator[float]:
+    while True:
+        yield milliseconds
+
+
+def measured(all_times: dict[str, Iterator[float]], **options: Any) -> tuple[list[Series], list[str]]:
+    clock, log = Clock(), list[str]()
+    made = [series(name, clock, log, times) for name, times in all_times.items()]
+    measure(made, LatencyProbe(**options), clock, Gpu("cpu"), np.random.default_rng(0))
+    return made, log
+
+
+def test_warm_up_comes_first_then_rounds_of_all_series_in_changing_order() -> None:
+    names = [f"s{k}" for k in range(6)]
+    made, log = measured({name: steady(5.0) for name in names}, repeats=8)
+    assert log[:12] == [name for name in names for _ in range(2)]  # two equal passes are enough
+    rounds = [tuple(log[k : k + 6]) for k in range(12, len(log), 6)]
+    assert len(rounds) == 8
+    assert all(sorted(each) == names for each in rounds)
+    assert len(set(rounds)) > 1
+    first = Counter(each[0] for each in rounds)
+    assert len(first) > 1
+    assert all(len(one.spans) == 8 for one in made)
+
+
+def test_warm_up_goes_on_until_two_passes_agree() -> None:
+    (one,), log = measured({"s": iter([100.0, 50.0, 30.0, 29.0, 7.0])}, repeats=1, warm_up=10)
+    assert len(log) == 5
+    assert one.stable
+    assert one.times().tolist() == [7.0]  # nothing of the warm-up counts
+
+
+def test_warm_up_has_an_end_and_the_series_says_so() -> None:
+    (one,), log = measured({"s": iter([100.0, 50.0, 25.0, 7.0])}, repeats=1, warm_up=3)
+    assert len(log) == 4
+    assert not one.stable
+
+
+def test_values_are_milliseconds_per_thousand_samples() -> None:
+    (one,), _ = measured({"s": steady(3.0)}, repeats=4)
+    assert one.times("total").tolist() == [3.0] * 4
+    assert one.a_thousand("forward") == 300.0  # 10 rows in 3 ms
+
+
+def test_garbage_is_not_collected_while_the_clock_runs() -> None:
+    states = []
+
+    def times() -> Iterator[float]:
+        while True:
+            states.append(gc.isenabled())
+            yield 1.0
+
+    assert gc.isenabled()
+    measured({"s": times()}, repeats=3)
+    assert states == [False] * 5
+    assert gc.isenabled()
+
+
+def test_a_series_that_raises_does_not_disturb_the_others() -> None:
+    def broken() -> Iterator[float]:
+        yield from (1.0, 1.0, 1.0)
+        raise RuntimeError("no more")
+
+    (good, bad), _ = measured({"good": steady(1.0), "bad": broken()}, repeats=5)
+    assert len(good.spans) == 5
+    assert "no more" in str(bad.error)
+
+
+SMALL = [
+    "probe.draws=[1, 3]",
+    "probe.rows=20",
+    "probe.batch=10",
+    "probe.repeats=3",
+    'probe.modes=["engine", "naive"]',
+    "network.hidden=[5]",
+]
+
+
+def small(*changes: str) -> Suite:
+    return load_suite("latency-tabular", [*SMALL, *changes])
+
+
+def test_a_suite_is_one_unit_however_many_workers_there_are() -> None:
+    suite = small("seeds=3", "probe.repeats=1000000")
+    collected = Units()
+    for task in plan(suite, Registry()):
+        assert isinstance(task, Task)
+        collected.add_task(task, task.cells)
+    (unit,) = cut(collected.cut(1), 4)
+    assert len(unit.cells) == 15
+    assert len(unit.repeats) == 1
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store = Store(str(tmp_path_factory.mktemp("latency") / "store.db"))
+    summary = run(small(), Registry(), store)
+    assert summary.well
+    assert summary.stored == 5
+    return store
+
+
+def test_every_method_has_its_conditions(stored: Store) -> None:
+    frame = StoredResults(stored, "latency-tabular").frame
+    forward = frame[frame["metric"].str.startswith("latency_forward@")]
+    found = {method: sorted(condition(m) for m in own["metric"]) for method, own in forward.groupby("method")}
+    assert found.pop("deterministic") == ["T=1", "T=1,mode=naive"]
+    assert len(found) == 4
+    assert set(map(tuple, found.values())) == {("T=1", "T=1,mode=naive", "T=3", "T=3,mode=naive")}
+    assert all(declaration(name).family == "cost" for name in frame["metric"].unique())
+    assert (frame["value"] >= 0).all()
+
+
+def test_values_come_from_the_stored_repeats(stored: Store) -> None:
+    results = StoredResults(stored, "latency-tabular")
+    for _, cell in results.cells.iterrows():
+        arrays = results.arrays(cell["key"])
+        values = results.frame[results.frame["key"] == cell["key"]].set_index("metric")["value"]
+        plain = arrays["latency/plain"]
+        for name in [name for name in values.index if name.startswith("latency_forward@")]:
+            repeats = arrays[f"latency/{name}"]
+            assert repeats.shape == (3,)
+            assert values[name] == pytest.approx(np.median(repeats) * 1000 / 20)
+            which = condition(name)
+            assert values[f"latency_ratio@{which}"] == pytest.approx(np.median(repeats) / np.median(plain))
+            transfer, total = (arrays[f"latency/latency_{span}@{which}"] for span in ("transfer", "total"))
+            assert (repeats <= transfer).all()
+            assert (transfer <= total).all()
+        if "latency_forward@T=3" in values:
+            ratio = values["latency_forward@T=3"] / (3 * values["latency_forward@T=1"])
+            assert values["latency_scaling@T=3"] == pytest.approx(ratio)
+
+
+def test_a_row_says_how_it_was_measured(stored: Store) -> None:
+    cells = StoredResults(stored, "latency-tabular").cells
+    for _, cell in cells.iterrows():
+        about = json.loads(cell["training"])["latency"]
+        facts = about["facts"]
+        assert (facts["rows"], facts["batch"], facts["repeats"], facts["dtype"]) == (20, 10, 3, "float32")
+        assert facts["torch"] == torch.__version__
+        assert facts["modes"] == ["engine", "naive"]
+        for one in about["series"].values():
+            assert set(one["chunks"]) == {"large", "by_row", "rows", "draws", "networks"}
+            assert one["throughput"] > 0
+        assert cell["message"] == "; ".join([*about["doubts"], *about["remarks"]])
+
+
+def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = []
+    real = passes.WAYS["engine"]
+
+    def noted(job: Drawing, limits: Limits) -> Way:
+        jobs.append(job)
+        return real(job, limits)
+
+    monkeypatch.setitem(passes.WAYS, "engine", noted)
+    suite = small('probe.modes=["engine"]', "probe.draws=[2, 7]").only([], ["deep-ensemble"])
+    (task,) = plan(suite, Registry())
+    assert isinstance(task, Task)
+    subject = Untrained(task.plugin, task.protocol, task.splits[0], 0)
+    ((_, found),) = latency.find_together([subject], "cpu", Limits())
+    assert not isinstance(found, Exception)
+    ensembles = [job for job in jobs if type(job.method) is type(task.plugin)]
+    assert [len(job.networks) for job in ensembles] == [2, 7]
+    first = [job.networks[k].params["layers.0.weight"] for job in ensembles for k in (0, 1)]
+    assert torch.equal(first[0], first[2])
+    assert not torch.equal(first[0], first[1])
+
+
+def test_a_method_that_raises_fails_alone(write_plugin: Any, store: Store) -> None:
+    text = """
+@dataclass(frozen=True)
+class Broken(Method):
+    def draw(self, net, x, tape):
+        raise RuntimeError("this draw is broken")
+"""
+    path = write_plugin("broken", text)
+    suite = load_suite("latency-tabular", SMALL, ["broken"]).only([], ["broken", "mc-dropout"])
+    summary = run(suite, Registry([path]), store)
+    assert [cell.method for cell, _ in summary.failures] == ["broken"]
+    assert "this draw is broken" in summary.failures[0][1]
+    assert summary.stored == 1
+    again = rerun(store.failed(), Registry([path]), store)
+    assert len(again.failures) == 1
+
+
+@pytest.mark.parametrize("fact", ["cpu", "load_average", "threads", "driver", "modes", "torch"])
+def test_the_store_refuses_times_without_their_facts(fact: str, stored: Store, store: Store) -> None:
+    row = StoredResults(stored, "latency-tabular").cells.iloc[0]
+    about = json.loads(row["training"])
+    cell = Cell(row["key"], "random-rows", 0, "deterministic", 0, row["spec"])
+    whole = Outcome("ok", metrics={"latency_forward@T=1": 1.0}, training=about)
+    store.save([(cell, whole)])
+    del about["latency"]["facts"][fact]
+    with pytest.raises(UserError, match=f"must say how it was measured; it lacks {fact}"):
+        store.save([(replace(cell, key="other"), replace(whole, training=about))])
+    assert store.done(["other"]) == set()
+
+
+def test_the_store_refuses_a_condition_of_which_it_is_not_told_how_it_was_cut(store: Store) -> None:
+    outcome = Outcome("ok", metrics={"latency_total@T=9": 1.0}, training={})
+    with pytest.raises(UserError, match="chunks of T=9"):
+        store.save([(Cell("k", "d", 0, "m", 0, "{}"), outcome)])
+
+
+def test_without_a_compiler_the_mode_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    monkeypatch.setattr(latency, "compiler_found", lambda: False)
+    suite = small('probe.modes=["engine", "compiled"]').only([], ["mc-dropout"])
+    summary = run(suite, Registry(), store)
+    (why,) = (why for _, why in summary.doubts)
+    assert "the mode 'compiled' is left out" in why
+    names = StoredResults(store, "latency-tabular").frame["metric"]
+    assert not names.str.contains("compiled").any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("probe.draws=[]", "probe.draws: name at least one, and none twice"),
+        ("probe.draws=[1, 1]", "probe.draws: name at least one, and none twice"),
+        ("probe.repeat=3", "unknown key 'repeat'; did you mean repeats?"),
+        ('probe.modes=["fast"]', "modes"),
+        ("probe.batch=0", "batch"),
+    ],
+)
+def test_a_wrong_option_is_answered_in_one_line(change: str, message: str) -> None:
+    with pytest.raises(UserError) as told:
+        load_suite("latency-tabular", [change])
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_is_measured_by_its_own_clock(store: Store) -> None:
+    summary = run(small("network.hidden=[2000, 2000]", "probe.rows=2000"), Registry(), store, device="cuda")
+    assert summary.well
+    results = StoredResults(store, "latency-tabular")
+    about = json.loads(results.cells.iloc[0]["training"])["latency"]["facts"]
+    assert about["device_name"] == torch.cuda.get_device_name()
+    assert "NVIDIA" in about["driver"] or about["driver"] == "unknown"
+    assert results.frame["metric"].str.startswith("latency_memory").any()

@@ -1,0 +1,73 @@
+"""What else the machine did."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.probes.latency import machine_load as load
+from bench.probes.latency.machine_load import Gpu, Others, Throttling
+
+
+def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = tmp_path / "stat"
+    clock, own = [0.0], [0.0]
+    monkeypatch.setattr(load, "_STAT", stat)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(time, "process_time", lambda: own[0])
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sysconf", lambda name: 100)
+    stat.write_text("cpu 1000 0 0 5000 0 0 0 0 0 0\n", "utf-8")
+    others = Others()
+    clock[0], own[0] = 10.0, 8.0  # 10 s on 4 processors: 40 s, of which 16 were busy and 8 ours
+    stat.write_text("cpu 2200 0 300 7400 0 0 0 100 0 0\n", "utf-8")
+    assert others.share() == pytest.approx((16 - 8) / 40)
+
+
+def test_without_the_system_s_word_there_is_no_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_STAT", tmp_path / "none")
+    assert Others().share() is None
+
+
+def test_throttling_is_what_was_counted_meanwhile(tmp_path: Path) -> None:
+    counts = [tmp_path / f"cpu{k}" / "thermal_throttle" / "core_throttle_count" for k in range(2)]
+    for path in counts:
+        path.parent.mkdir(parents=True)
+        path.write_text("5\n", "utf-8")
+    heat = Throttling(tmp_path)
+    assert heat.told() == ""
+    counts[1].write_text("8\n", "utf-8")
+    assert "3 times" in heat.told()
+
+
+def library(**changes: Any) -> SimpleNamespace:
+    """The calls of NVIDIA's management library that are used."""
+    calls: dict[str, Any] = {
+        "nvmlInit": lambda: None,
+        "nvmlDeviceGetHandleByUUID": lambda name: "handle",
+        "nvmlDeviceGetTotalEnergyConsumption": lambda handle: 12_500,
+        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0,
+        "nvmlClocksThrottleReasonHwSlowdown": 8,
+        "nvmlClocksThrottleReasonSwThermalSlowdown": 32,
+    }
+    return SimpleNamespace(**{**calls, **changes})
+
+
+def test_a_gpu_tells_joules_and_whether_it_is_held_back() -> None:
+    gpu = Gpu("cuda", library())
+    assert gpu.joules() == 12.5
+    assert gpu.throttled() == ""
+    hot = Gpu("cuda", library(nvmlDeviceGetCurrentClocksThrottleReasons=lambda handle: 32))
+    assert "SwThermalSlowdown" in hot.throttled()
+
+
+def test_a_cpu_or_a_gpu_without_a_counter_has_no_energy() -> None:
+    def raises(handle: object) -> int:
+        raise RuntimeError("not supported")
+
+    for gpu in (Gpu("cpu"), Gpu("cuda", library(nvmlDeviceGetTotalEnergyConsumption=raises))):
+        assert gpu.joules() is None
+        assert gpu.throttled() == ""

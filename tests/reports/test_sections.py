@@ -1,0 +1,207 @@
+"""The sections of a report on stores that hold what other probes than the ordinary one measure."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.api import Facts, Figure, Report, Results, Section, Table, Text
+from bench.plugins.registry import Registry
+from bench.spec.cell import Outcome
+from bench.store.store import Store
+from tests import report_store
+
+
+def section(name: str, results: Results, **options: Any) -> Section:
+    report: Report = Registry().make("report", name, options)
+    found = report.section(results)
+    assert found is not None
+    return found
+
+
+def figures(found: Section) -> list[Figure]:
+    return [block for block in found.blocks if isinstance(block, Figure)]
+
+
+def tables(found: Section) -> list[Table]:
+    return [block for block in found.blocks if isinstance(block, Table)]
+
+
+def numbers(figure: Figure) -> Any:  # the stubs know too little of what .loc returns
+    assert figure.data is not None
+    return figure.data
+
+
+def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None:
+    mean, each = figures(section("shift", report_store.shifted(store)))
+    rows = numbers(mean).set_index(["metric", "method", "severity"])["mean"]
+    assert rows["accuracy", "mc-dropout", 3.0] == pytest.approx(0.9 - 0.3 + 0.001)
+    assert rows["accuracy", "mcni-fixed", 3.0] == pytest.approx(0.9 - 0.15 + 0.001)
+    assert rows["ece", "mcni-fixed", 2.0] == pytest.approx(0.04)
+    assert "accuracy: mcni-fixed" in mean.caption
+    assert set(numbers(each)["corruption"]) == {"gaussian-noise", "fog"}
+    # Three seeds 0.001 apart: the band is the t interval of their mean, 4.303 * 0.001 / sqrt(3) to each side.
+    band = numbers(mean).iloc[0]
+    assert band["95 % high"] - band["mean"] == pytest.approx(4.302653 * 0.001 / math.sqrt(3), rel=1e-4)
+
+
+def test_detection_of_foreign_data_is_a_table(store: Store) -> None:
+    table = tables(section("shift", report_store.shifted(store)))[-1]
+    assert table.data["letters"].tolist() == ["0.810 ± 0.01"] * 2
+
+
+def test_latency_tells_scaling_and_keeps_modes_apart(store: Store) -> None:
+    found = section("latency", report_store.timed(store))
+    table = tables(found)[0]
+    rows: Any = table.data.set_index(["method", "timed", "mode"])
+    assert rows.loc[("mc-dropout", "forward", "default"), "scaling at T = 100"] == pytest.approx(11 / 110, rel=0.01)
+    assert rows.loc[("mc-dropout", "forward", "naive"), "scaling at T = 100"] == pytest.approx(1.0)
+    assert table.numbers is not None
+    assert len(table.numbers) == 3 * 3 * 3
+    passes = tables(found)[1].data
+    assert passes["median"].tolist()[0] == pytest.approx(1.1)
+
+
+def test_a_method_of_one_draw_is_not_the_fastest_of_many(store: Store) -> None:
+    costs = {"deterministic": {1: 5.0}, "mc-dropout": {1: 9.0, 100: 43_211.4}, "sgld": {1: 8.0, 100: 50_000.0}}
+    outcomes = {}
+    for method, times in costs.items():
+        values = {f"latency_{what}@T={t}": ms for t, ms in times.items() for what in ("total", "forward")}
+        outcomes["digits", method, 0] = Outcome("ok", metrics=values, training=report_store.measured(values))
+    results = report_store.saved(store, "costs", outcomes, ["latency_forward@T=1"], "mc-dropout")
+    found = section("latency", results)
+    assert "Fastest at the most draws: forward passes alone: mc-dropout at T = 100" in figures(found)[0].caption
+    table = tables(found)[0].data
+    assert table["timed"].tolist() == ["forward", "total"] * 3
+    assert table["T = 100"].tolist() == ["–"] * 2 + ["43,211"] * 2 + ["50,000"] * 2
+    said = [block.text for block in section("overview", results).blocks if isinstance(block, Text)]
+    assert said == ["No verdicts: the suite has no metrics of quality to compare by, only costs."]
+
+
+def test_the_front_holds_what_nothing_beats(store: Store) -> None:
+    front = figures(section("latency", report_store.timed(store)))[-1]
+    assert front.name.startswith("front-digits")
+    chosen = numbers(front)[numbers(front)["front"] == "yes"]
+    # mc-dropout is fastest at T = 1; mcni-fixed is better and slower; sgld is both slower and worse.
+    expected = [("mc-dropout", 1.0), ("mcni-fixed", 1.0), ("mcni-fixed", 10.0)]
+    assert sorted(zip(chosen["method"], chosen["T"], strict=True)) == expected
+    assert set(numbers(front)["T"]) == {1.0, 10.0}  # how good 100 draws are was not measured
+
+
+def test_the_front_joins_suites_that_share_a_dataset(store: Store) -> None:
+    costs = {"deterministic": {1: 5.0}, "mc-dropout": {1: 9.0, 10: 40.0}}
+    timed, scored = {}, {}
+    for method, times in costs.items():
+        values = {f"latency_total@T={t}": ms for t, ms in times.items()}
+        timed["digits", method, 0] = Outcome("ok", metrics=values, training=report_store.measured(values))
+        brier = {"brier": 0.3} if method == "deterministic" else {"brier": 0.1, "brier@T=10": 0.2}
+        scored["digits", method, 0] = Outcome("ok", metrics=brier)
+    latency = report_store.saved(store, "costs", timed, ["latency_total@T=1"], "mc-dropout")
+    quality = report_store.saved(store, "quality", scored, ["brier"], "mc-dropout")
+    report: Report = Registry().make("report", "latency", {})
+    joined = report.overall([latency, quality])
+    assert joined is not None
+    points = numbers(figures(joined)[0])
+    # The quality of 50 draws is nobody's here: it is neither that of 1 draw nor of 10.
+    assert sorted(zip(points["method"], points["T"], points["value"], strict=True)) == [
+        ("deterministic", 1.0, 0.3),
+        ("mc-dropout", 10.0, 0.2),
+    ]
+    assert report.overall([quality]) is None
+
+
+def test_softmax_tells_where_the_mean_flips(store: Store) -> None:
+    found = section("softmax", report_store.softmax(store))
+    (figure,) = figures(found)
+    assert "mc-dropout from 0.2" in figure.caption
+    assert "mcni-fixed never" in figure.caption
+    rows = numbers(figure).set_index(["method", "noise std"])
+    assert rows.loc[("mc-dropout", 0.2), "true class"] == pytest.approx(0.3)
+    (table,) = tables(found)
+    assert table.data["flipped in"].tolist() == ["5 of 5 runs", "0 of 5 runs"]
+
+
+def test_noise_levels_have_a_histogram_for_each_layer(store: Store) -> None:
+    found = section("noise-levels", report_store.learned(store))
+    (figure,), (table,) = figures(found), tables(found)
+    assert [axis.get_title(loc="left") for axis in figure.figure.axes] == ["layers.0.weight", "layers.1.weight"]
+    assert table.data["mean"].tolist() == pytest.approx([0.1, 0.3])
+    assert table.data["values"].tolist() == [40, 10]  # two seeds
+    assert numbers(figure).groupby("layer")["values"].sum().tolist() == [40, 10]
+
+
+def test_training_curves_are_drawn_as_far_as_half_of_the_networks_went(store: Store) -> None:
+    (figure,) = figures(section("training", report_store.learned(store)))
+    train = numbers(figure)[numbers(figure)["loss"] == "train loss"].set_index("epoch")["value"]
+    assert train.to_dict() == pytest.approx({1: 6.0, 2: 3.0, 3: 1.0, 4: 0.5})
+
+
+@pytest.mark.parametrize("name", ["shift", "latency", "softmax", "noise-levels", "critical-difference"])
+def test_a_section_without_its_numbers_is_not_there(name: str, store: Store) -> None:
+    results = report_store.saved(store, "plain", {("toy", "m", 0): Outcome("ok", metrics={"rmse": 1.0})})
+    assert Registry().make("report", name, {}).section(results) is None
+
+
+@pytest.fixture
+def ranked(store: Store) -> Results:
+    """Three methods on six datasets: each 0.5 better than the next, far beyond the noise over seeds."""
+    random = np.random.default_rng(0)
+    outcomes = {
+        (f"set-{d}", method, seed): Outcome("ok", metrics={"rmse": 1 + 0.5 * place + 0.01 * random.normal()})
+        for d in range(6)
+        for place, method in enumerate(("first", "second", "third"))
+        for seed in range(6)
+    }
+    return report_store.saved(store, "ranked", outcomes, ["rmse"], "second")
+
+
+def test_overview_counts_and_verdicts(ranked: Results) -> None:
+    found = section("overview", ranked)
+    facts = next(block for block in found.blocks if isinstance(block, Facts)).facts
+    assert (facts["methods"], facts["datasets"], facts["seeds"]) == ("3", "6", "6")
+    assert facts["cells with a result"] == "108 of 108"
+    verdicts, evidence = tables(found)
+    rows: Any = verdicts.data.set_index("method")
+    assert rows.loc["first", ["better", "worse"]].tolist() == [6, 0]
+    assert rows.loc["third", ["better", "worse"]].tolist() == [0, 6]
+    assert rows.loc["first", "over datasets"] == "better"
+    assert len(evidence.data) == 12
+    assert evidence.data["difference"].abs().to_numpy() == pytest.approx(0.5, abs=0.05)
+
+
+def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Results) -> None:
+    board = tables(section("leaderboard", ranked))[0].data
+    assert board["method"].tolist() == ["first", "second", "third"]
+    assert board["average rank"].tolist() == [1.0, 2.0, 3.0]
+    (diagram,) = figures(section("critical-difference", ranked))
+    assert numbers(diagram)["average rank"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_wins_are_antisymmetric(ranked: Results) -> None:
+    (figure,) = figures(section("wins", ranked))
+    rows = numbers(figure).set_index(["method", "against"])
+    assert rows.loc[("first", "third"), ["better", "open", "worse"]].tolist() == [6, 0, 0]
+    for a, b in (("first", "second"), ("second", "third"), ("first", "third")):
+        assert rows.loc[(a, b), "better"] == rows.loc[(b, a), "worse"]
+        assert rows.loc[(a, b), "A12"] + rows.loc[(b, a), "A12"] == pytest.approx(1.0)
+
+
+def test_marks_say_who_differs_from_the_baseline(ranked: Results) -> None:
+    table = tables(section("summary", ranked))[0]
+    marks = {m: text[-1] for m, text in zip(table.data["method"], table.data.iloc[:, 1], strict=True)}
+    assert marks["first"] == "†"
+    assert marks["third"] == "‡"
+    assert marks["second"].isdigit()
+    assert table.numbers is not None
+    assert table.numbers["mark"].tolist() == ["†", "", "‡"]
+
+
+def test_provenance_tells_data_methods_and_protocol(ranked: Results) -> None:
+    found = {table.name: table for table in tables(section("provenance", ranked))}
+    assert found["data"].data["different splits"].tolist() == [6] * 6
+    assert found["data"].data["seeds"].tolist() == ["0 to 5"] * 6
+    assert found["data"].numbers is not None
+    assert len(found["data"].numbers) == 36
+    assert found["methods"].data["method"].tolist() == ["first", "second", "third"]
+    assert "training.epochs" in found["protocol"].data["key"].tolist()

@@ -1,0 +1,317 @@
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bench.errors import UserError
+from bench.plan.suite import Suite, load_suite
+from bench.plugins.registry import Registry
+from bench.run.driver import Summary, run
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store
+
+WritePlugin = Callable[[str, str], Path]
+Values = dict[tuple[str, str, int, str], float]
+
+
+def values(store: Store, suite: str = "tiny") -> Values:
+    return {(r["dataset"], r["method"], r["seed"], r["metric"]): r["value"] for r in store.values(suite)}
+
+
+def statuses(store: Store, suite: str = "tiny") -> dict[str, list[str | None]]:
+    found: dict[str, list[str | None]] = {}
+    for row in store.cells(suite):
+        found.setdefault(row["method"], []).append(row["status"])
+    return found
+
+
+def new_store(tmp_path: Path, name: str) -> Store:
+    return Store(str(tmp_path / f"{name}.db"))
+
+
+def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store) -> None:
+    seen: list[tuple[str, int, str]] = []
+
+    def watch(cell: Cell, outcome: Outcome | None) -> None:
+        seen.append((cell.method, cell.seed, outcome.status if outcome else "stored before"))
+
+    summary = run(tiny, Registry(), store, watch=watch)
+    assert (summary.stored, summary.skipped, summary.failures, summary.well) == (4, 0, [], True)
+    assert sorted(seen) == [(m, s, "ok") for m in ("deterministic", "mc-dropout") for s in (0, 1)]
+    for row in store.cells("tiny"):
+        assert json.loads(row["training"])["epochs"] == [2]
+        assert json.loads(row["environment"])["device"] == "cpu"
+        arrays = store.load_arrays(row["key"])
+        assert arrays is not None
+        assert set(arrays) == {"observed", "mean", "variance", "x", "truth", "history/train_loss"}
+        assert arrays["history/train_loss"][0, -1] == np.float32(json.loads(row["training"])["train_loss"][0])
+
+
+def test_the_last_run_decides_what_a_suite_consists_of(tiny_file: Path, store: Store) -> None:
+    def places() -> list[tuple[str, int]]:
+        return [(row["method"], row["seed"]) for row in store.cells("tiny")]
+
+    run(load_suite(str(tiny_file), ["seeds=3"]), Registry(), store)
+    assert len(places()) == 6
+    part = load_suite(str(tiny_file), ["seeds=1"]).only([], ["mc-dropout"])
+    run(part, Registry(), store)
+    assert places() == [("deterministic", s) for s in range(3)] + [("mc-dropout", 0)]
+    summary = run(load_suite(str(tiny_file), ["seeds=2"]), Registry(), store)
+    assert len(places()) == 4
+    assert summary.stored == 0, "results outlive the plan that asked for them"
+
+
+def test_notes_on_data_and_refusals_are_kept_for_the_reader(
+    tiny_file: Path, store: Store, write_plugin: Callable[[str, str], Path]
+) -> None:
+    broken = write_plugin(
+        "broken",
+        "@dataclass(frozen=True)\n"
+        "class Broken(Method):\n    def skip(self, problem):\n        return 'no such thing here'\n",
+    )
+    registry = Registry([broken])
+    run(load_suite(str(tiny_file), (), ["broken"]), registry, store)
+    told = {(row["dataset"], row["method"]): row["text"] for row in store.remarks("tiny")}
+    assert "training points" in told["toy", ""]
+    assert told["toy", "broken"] == "could not run: no such thing here"
+
+
+def test_stored_metrics_are_those_of_the_stored_predictions(tiny_file: Path, store: Store) -> None:
+    """In original units, against the definition."""
+    noisy = ["methods.mc-dropout.rate=0.5", "draws=20", "network.activation=tanh"]
+    run(load_suite(str(tiny_file), noisy), Registry(), store)
+    for row in store.cells("tiny"):
+        arrays = store.load_arrays(row["key"])
+        assert arrays is not None
+        rmse = math.sqrt(np.mean((arrays["observed"] - arrays["mean"]) ** 2))
+        assert values(store)["toy", row["method"], row["seed"], "rmse"] == pytest.approx(rmse, rel=1e-9)
+        split = Registry().make("dataset", "toy", {"rows": 40}).load(row["split"])
+        np.testing.assert_array_equal(arrays["observed"], split.test_y)
+        if row["method"] == "mc-dropout":
+            nll = np.mean(
+                0.5 * np.log(2 * np.pi * arrays["variance"])
+                + (arrays["observed"] - arrays["mean"]) ** 2 / (2 * arrays["variance"])
+            )
+            assert values(store)["toy", "mc-dropout", row["seed"], "nll_mc"] == pytest.approx(nll, rel=1e-6)
+
+
+def test_the_same_command_gives_the_same_bits(tiny: Suite, tmp_path: Path) -> None:
+    first, second = new_store(tmp_path, "a"), new_store(tmp_path, "b")
+    for seed, store in enumerate((first, second)):
+        torch.manual_seed(seed)  # nobody's global seed plays a part
+        before = torch.get_rng_state()
+        run(tiny, Registry(), store)
+        assert torch.equal(torch.get_rng_state(), before)
+    assert len(values(first)) > 20
+    assert values(first) == values(second)
+
+
+def test_a_second_run_trains_nothing(tiny: Suite, store: Store) -> None:
+    run(tiny, Registry(), store)
+    before = values(store)
+
+    seen: list[Outcome | None] = []
+    summary = run(tiny, Registry(), store, watch=lambda cell, outcome: seen.append(outcome))
+    assert (summary.stored, summary.skipped) == (0, 4)
+    assert seen == [None] * 4, "a stored cell ran again"
+    assert values(store) == before
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_run_that_was_stopped_is_completed_to_the_same_bits(after: int, tiny: Suite, tmp_path: Path) -> None:
+    whole, parts = new_store(tmp_path, "whole"), new_store(tmp_path, "parts")
+    run(tiny, Registry(), whole)
+    count = 0
+
+    def stop(cell: Any, outcome: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == after:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        run(tiny, Registry(), parts, watch=stop)
+    assert sum(s == "ok" for found in statuses(parts).values() for s in found) == after
+    assert run(tiny, Registry(), parts).skipped == after
+    assert values(parts) == values(whole)
+
+
+def test_more_seeds_keep_the_old_cells(tiny_file: Path, tmp_path: Path) -> None:
+    grown, at_once = new_store(tmp_path, "grown"), new_store(tmp_path, "at_once")
+    run(load_suite(str(tiny_file), ["seeds=1"]), Registry(), grown)
+    old = values(grown)
+    summary = run(load_suite(str(tiny_file), ["seeds=3"]), Registry(), grown)
+    assert (summary.stored, summary.skipped) == (4, 2)
+    run(load_suite(str(tiny_file), ["seeds=3"]), Registry(), at_once)
+    assert values(grown) == values(at_once)
+    assert old.items() < values(grown).items()
+
+
+def test_a_cell_of_another_suite_is_not_run_again(tiny: Suite, tiny_file: Path, store: Store) -> None:
+    run(tiny, Registry(), store)
+    other = tiny_file.with_name("other.toml")
+    other.write_text(tiny_file.read_text("utf-8").replace("[methods.mc-dropout]", "").replace("baseline", "#"), "utf-8")
+    assert run(load_suite(str(other)), Registry(), store).skipped == 2
+    assert {key[1] for key in values(store, "other")} == {"deterministic"}
+
+
+FAULTS = {
+    "loss": "def loss(self, net, batch, tape):\n        raise RuntimeError('bad\\nluck')",
+    "draw": "def draw(self, net, x, tape):\n        raise RuntimeError('bad\\nluck')",
+    "build": "def build(self, problem, new_network):\n        raise RuntimeError('bad\\nluck')",
+    "finish": "def finish(self, net, train, validation, tape):\n        raise RuntimeError('bad\\nluck')",
+    "user": "def loss(self, net, batch, tape):\n        from bench.errors import UserError\n"
+    "        raise UserError('RuntimeError: bad luck')",
+}
+
+
+@pytest.mark.parametrize("where", FAULTS)
+def test_a_failing_method_fails_its_own_cells_only(
+    where: str, tiny: Suite, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path
+) -> None:
+    clean, harmed = new_store(tmp_path, "clean"), new_store(tmp_path, "harmed")
+    run(tiny, Registry(), clean)
+    path = write_plugin("a_faulty", f"@dataclass(frozen=True)\nclass Faulty(Method):\n    {FAULTS[where]}\n")
+    text = tiny_file.read_text("utf-8").replace(
+        "[methods.deterministic]", "[methods.a-faulty]\n[methods.deterministic]"
+    )
+    tiny_file.write_text(text, "utf-8")  # the faulty one comes first
+    summary = run(load_suite(str(tiny_file)), Registry([path]), harmed)
+    assert not summary.well
+    assert {cell.method for cell, _ in summary.failures} == {"a-faulty"}
+    assert len(summary.failures) == 2
+    for _, message in summary.failures:
+        assert message.startswith("RuntimeError: bad luck\n")
+        assert "Traceback" in message
+        assert "a_faulty.py" in message  # where it happened
+    assert statuses(harmed) == {"a-faulty": ["failed"] * 2, "deterministic": ["ok"] * 2, "mc-dropout": ["ok"] * 2}
+    assert values(harmed) == values(clean)
+
+
+def test_a_fault_in_drawing_is_its_own_cells_alone(tiny_file: Path, tmp_path: Path, store: Store) -> None:
+    """The seeds are trained together; only the one with 31 test rows cannot be drawn."""
+    head = "from dataclasses import dataclass\nimport numpy as np\nfrom bench.api import *\n@dataclass(frozen=True)\n"
+    dataset, method = tmp_path / "uneven.py", tmp_path / "choosy.py"
+    dataset.write_text(
+        head + "class Uneven(Dataset):\n    task = 'regression'\n    def load(self, split):\n"
+        "        x = np.linspace(0, 1, 30 + split)[:, None]\n"
+        "        return Split('regression', x[:30], x[:30, 0], x, x[:, 0])\n",
+        "utf-8",
+    )
+    method.write_text(
+        head + "class Choosy(Method):\n    def draw(self, net, x, tape):\n"
+        "        if x.shape[0] == 31:\n            raise RuntimeError('not 31')\n        return net(x)\n",
+        "utf-8",
+    )
+    suite = load_suite(str(tiny_file), ["seeds=3"], methods=["choosy"], datasets=["uneven"])
+    summary = run(suite.only(["uneven"], ["choosy"]), Registry([dataset, method]), store)
+    assert [message.partition("\n")[0] for _, message in summary.failures] == ["RuntimeError: not 31"]
+    assert statuses(store)["choosy"] == ["ok", "failed", "ok"]
+
+
+def test_failed_cells_run_again(tiny_file: Path, write_plugin: WritePlugin, store: Store) -> None:
+    body = "@dataclass(frozen=True)\nclass Mine(Method):\n    {}\n"
+    suite = load_suite(str(tiny_file), methods=["mine"])
+    broken = write_plugin("mine", body.format(FAULTS["draw"]))
+    assert run(suite, Registry([broken]), store).stored == 4
+    mended = write_plugin("mine", body.format("pass"))
+    summary = run(suite, Registry([mended]), store)
+    assert (summary.stored, summary.skipped, summary.well) == (2, 4, True)
+    assert statuses(store)["mine"] == ["ok", "ok"]
+
+
+def test_a_faulty_dataset_takes_no_other_down(tiny_file: Path, write_plugin: WritePlugin, store: Store) -> None:
+    body = (
+        "@dataclass(frozen=True)\nclass Mine(Dataset):\n    def load(self, split):\n        raise OSError('no disk')\n"
+    )
+    suite = load_suite(str(tiny_file), datasets=["mine"])
+    summary = run(suite, Registry([write_plugin("mine", body)]), store)
+    assert (summary.stored, summary.well) == (4, False)
+    assert [(r.dataset, r.reason) for r in summary.refused] == [("mine", "OSError: no disk")]
+
+
+def test_a_diverged_method_harms_no_other(
+    tiny: Suite, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path
+) -> None:
+    clean, harmed = new_store(tmp_path, "clean"), new_store(tmp_path, "harmed")
+    run(tiny, Registry(), clean)
+    body = "def loss(self, net, batch, tape):\n        return batch.loss(net(batch.x)) * float('inf')"
+    path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
+    summary = run(load_suite(str(tiny_file), methods=["mine"]), Registry([path]), harmed)
+    assert (summary.diverged, summary.stored, summary.well) == (2, 6, True)
+    assert statuses(harmed)["mine"] == ["diverged", "diverged"]
+    assert values(harmed) == values(clean)
+
+
+def test_divergence_of_one_seed_is_its_own(tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path) -> None:
+    """Two seeds in one stack; the data of the second explodes in training."""
+    body = (
+        "@dataclass(frozen=True)\nclass Mine(Dataset):\n    task = 'regression'\n    explode: bool = False\n"
+        "    def load(self, split):\n        x = np.random.default_rng(split).normal(size=(40, 1))\n"
+        "        y = x[:, 0] * (1e30 if self.explode and split == 1 else 1.0)\n"
+        "        return Split('regression', x, y, x, y)\n"
+    )
+    path = write_plugin("mine", body)
+    found = {}
+    for explode in ("false", "true"):
+        store = new_store(tmp_path, explode)
+        changes = ["scale_targets=false", f"datasets.mine.explode={explode}"]
+        suite = load_suite(str(tiny_file), changes, datasets=["mine"]).only(["mine"], ["deterministic"])
+        run(suite, Registry([path]), store)
+        found[explode] = statuses(store)["deterministic"], {k: v for k, v in values(store).items() if k[2] == 0}
+    assert found["false"][0] == ["ok", "ok"]
+    assert found["true"][0] == ["ok", "diverged"]
+    assert found["true"][1] == found["false"][1]
+
+
+def test_an_extreme_learning_rate_is_recorded_and_not_scored(tiny_file: Path, store: Store) -> None:
+    summary = run(load_suite(str(tiny_file), ["training.learning_rate=1e30"]), Registry(), store)
+    assert (summary.diverged, summary.stored) == (4, 4)
+    assert values(store) == {}
+    assert all("not finite" in row["message"] for row in store.cells("tiny"))
+    assert run(load_suite(str(tiny_file), ["training.learning_rate=1e30"]), Registry(), store).skipped == 4
+
+
+def test_a_full_disk_ends_the_run(tiny: Suite, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be stored must not be taken for a plug-in's failure and trained on."""
+
+    def full(*arguments: Any) -> None:
+        raise UserError("--store: No space left on device")
+
+    monkeypatch.setattr(store, "save", full)
+    with pytest.raises(UserError, match="No space left"):
+        run(tiny, Registry(), store)
+
+
+def test_an_ensemble_trains_its_networks(tiny_file: Path, store: Store) -> None:
+    suite = load_suite(str(tiny_file), ["methods.deep-ensemble.networks=3"], methods=["deep-ensemble"])
+    run(suite.only([], ["deep-ensemble", "deterministic"]), Registry(), store)
+    rows = {(row["method"], row["seed"]): json.loads(row["training"]) for row in store.cells("tiny")}
+    ensemble, single = rows["deep-ensemble", 0]["train_loss"], rows["deterministic", 0]["train_loss"]
+    assert len(set(ensemble)) == 3  # three different networks
+    assert ensemble[0] == pytest.approx(single[0], rel=1e-5)  # the first is the deterministic one
+
+
+def test_classification_runs_through(tiny_file: Path, store: Store) -> None:
+    suite = load_suite(str(tiny_file), ["seeds=1"], datasets=["digits"]).only(["digits"], ["mc-dropout"])
+    assert run(suite, Registry(), store).well
+    found = values(store)
+    assert 0 <= found["digits", "mc-dropout", 0, "accuracy"] <= 1
+    assert not {"rmse", "nll_mc"} & {key[3] for key in found}
+
+
+def test_summary_is_well_only_without_faults() -> None:
+    from bench.plan.cells import Refused
+
+    assert Summary().well
+    assert Summary(refused=[Refused("d", "m", "not made for this", fault=False)]).well
+    assert not Summary(refused=[Refused("d", "m", "broken", fault=True)]).well

@@ -1,0 +1,60 @@
+"""All pairs at once give what one comparison at a time gives."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.stats import Measure, compare, corrected, pairings, rank
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    random = np.random.default_rng(4)
+    rows = [
+        (dataset, seed, method, seed, "rmse", random.normal(place * 0.3, 1.0))
+        for dataset in ("a", "b")
+        for place, method in enumerate(("x", "y", "z"))
+        for seed in range(8)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "seed", "metric", "value"])
+
+
+@pytest.mark.parametrize("direction", ["lower", "higher"])
+def test_pairings_are_those_of_compare(frame: pd.DataFrame, direction: str) -> None:
+    frame.loc[3, "value"] = np.nan  # paired deletion
+    measure = Measure("rmse", direction)  # type: ignore[arg-type]
+    found = {one.dataset: one for one in pairings(frame, [measure])}
+    for a, b in (("x", "y"), ("y", "z"), ("z", "x")):
+        for row in compare(frame, a, b, [measure]).rows:
+            one = found[row.dataset]
+            place = one.methods.index(a), one.methods.index(b)
+            gain = row.difference if direction == "higher" else -row.difference
+            assert one.pairs[place] == row.pairs
+            assert one.gain[place] == pytest.approx(gain)
+            assert one.p[place] == pytest.approx(row.p)
+            assert one.wins[place] == pytest.approx(row.better_probability)
+
+
+def test_few_pairs_have_no_p_and_equal_ones_no_difference(frame: pd.DataFrame) -> None:
+    (few,) = pairings(frame[(frame["seed"] < 4) & (frame["dataset"] == "a")], [Measure("rmse")])
+    assert np.isnan(few.p).all()
+    (one,) = pairings(frame[frame["dataset"] == "a"], [Measure("rmse")])
+    assert np.diag(one.p).tolist() == [1.0] * 3
+    assert (one.better(corrected(one.p), 0.05) + one.better(corrected(one.p), 0.05).T == 0).all()
+
+
+def test_the_same_difference_everywhere_is_decided_by_signs(frame: pd.DataFrame) -> None:
+    two = frame[(frame["dataset"] == "a") & (frame["method"] == "x")]
+    both = pd.concat([two, two.assign(method="y", value=two["value"] + 1.0)])
+    (one,) = pairings(both, [Measure("rmse")])
+    (row,) = compare(both, "x", "y", [Measure("rmse")]).rows
+    assert one.p[0, 1] == pytest.approx(row.p) == pytest.approx(2 / 2**8)
+
+
+def test_a_ranking_without_intervals_has_the_same_numbers(frame: pd.DataFrame) -> None:
+    whole, fast = rank(frame, Measure("rmse")), rank(frame, Measure("rmse"), intervals=False)
+    assert [m.average_rank for m in whole.methods] == [m.average_rank for m in fast.methods]
+    assert [m.score.value for m in whole.methods] == [m.score.value for m in fast.methods]
+    assert [p.p for p in whole.pairs] == [p.p for p in fast.pairs]
+    assert [p.improvement.value for p in whole.pairs] == pytest.approx([p.improvement.value for p in fast.pairs])
+    assert all(np.isnan(m.score.low) for m in fast.methods)

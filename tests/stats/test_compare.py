@@ -1,0 +1,231 @@
+"""Verdicts and guardrails of a comparison: every unusual input has a defined answer and a message."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from bench.errors import UserError
+from bench.stats import DatasetComparison, Margin, Measure, Settings, compare, pairs_needed, t_test
+from bench.stats.tests import Array
+
+Results = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
+RMSE = Measure("rmse")
+
+
+def noise(size: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=size)
+
+
+@pytest.fixture
+def one(results: Results) -> Callable[..., DatasetComparison]:
+    """Compare two lists of numbers on one dataset."""
+
+    def call(
+        a: Array | list[float | str | None],
+        b: Array | list[float | str | None],
+        measure: Measure = RMSE,
+        settings: Settings = Settings(),  # noqa: B008
+        *,
+        same_rows: bool = True,
+    ) -> DatasetComparison:
+        frame, cells = results({("d", "a"): list(a), ("d", "b"): list(b)}, measure.name, same_rows=same_rows)
+        (row,) = compare(frame, "a", "b", [measure], cells=cells, settings=settings).rows
+        return row
+
+    return call
+
+
+def test_every_verdict(one: Callable[..., DatasetComparison]) -> None:
+    base = noise(20)
+    assert one(base - 1.0 + 0.1 * noise(20, 1), base).verdict == "better"
+    assert one(base + 1.0 + 0.1 * noise(20, 1), base).verdict == "worse"
+    assert one(base + 0.01 * noise(20, 1), base).verdict == "equivalent"
+    assert one(noise(7, 1), noise(7, 2)).verdict == "inconclusive"
+
+
+def test_the_direction_is_the_metrics(one: Callable[..., DatasetComparison]) -> None:
+    low, high = 0.90 + 0.001 * noise(10), 0.96 + 0.001 * noise(10, 1)
+    assert one(low, high, Measure("loss", "lower")).verdict == "better"
+    assert one(low, high, Measure("accuracy", "higher")).verdict == "worse"
+    assert one(low, high, Measure("coverage", "target", 0.90)).verdict == "better"
+    assert one(low, high, Measure("coverage", "target", 0.95)).verdict == "worse"
+    higher = one(low, high, Measure("accuracy", "higher"))
+    assert higher.difference == pytest.approx(-0.06, abs=0.002)  # A - B in the metric's own unit
+    assert higher.interval is not None
+    assert higher.interval.low < higher.difference < higher.interval.high < 0.0
+    assert higher.better_probability == 0.0
+
+
+def test_signed_metrics_are_compared_by_difference(one: Callable[..., DatasetComparison]) -> None:
+    """A shift of both methods, even across zero, changes nothing."""
+    a, b = noise(8), noise(8, 1)
+    here, there = one(a - 3.0, b - 3.0), one(a + 100.0, b + 100.0)
+    assert (here.p, here.difference, here.margin) == pytest.approx((there.p, there.difference, there.margin))
+
+
+def test_the_numbers_of_a_row(one: Callable[..., DatasetComparison]) -> None:
+    a, b = noise(12), noise(12, 1) + 0.5
+    row = one(a, b)
+    assert row.p == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue)
+    assert row.decided_by == "paired t"
+    assert (row.mean_a, row.mean_b, row.difference) == pytest.approx((a.mean(), b.mean(), (a - b).mean()))
+    assert row.wilcoxon_p == pytest.approx(scipy.stats.wilcoxon(a, b).pvalue)
+    assert row.margin == pytest.approx(0.5 * math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
+    assert row.pairs_for_margin == pairs_needed(row.margin, float((a - b).std(ddof=1)), estimated_from=12)
+    assert row.detectable > 0.0
+    for inner in (row.bootstrap_interval, row.t_interval):
+        assert inner is not None
+        assert row.interval is not None
+        assert row.interval.low <= inner.low < inner.high <= row.interval.high
+
+
+def test_different_splits_get_the_corrected_test(one: Callable[..., DatasetComparison]) -> None:
+    a, b = noise(10), noise(10, 1)
+    row = one(a, b, same_rows=False)
+    assert (row.test_share, row.decided_by) == (0.1, "corrected resampled t")
+    assert row.p == pytest.approx(float(t_test(a - b, 0.1)))
+    assert math.isnan(row.permutation_p)
+    independent = one(a, b, settings=Settings(test_share=0.0), same_rows=False)
+    assert independent.p == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue)
+    assert independent.p < row.p
+
+
+def test_without_cells_different_split_numbers_are_overlapping_splits(results: Results) -> None:
+    frame, _ = results({("d", "a"): list(noise(6)), ("d", "b"): list(noise(6, 1))}, same_rows=False)
+    assert compare(frame, "a", "b", [RMSE]).rows[0].test_share == 0.1
+
+
+def test_too_few_pairs(one: Callable[..., DatasetComparison]) -> None:
+    row = one([1.0, 1.1, 1.2, 1.3], [5.0, 5.1, 5.3, 5.2])
+    assert row.verdict == "inconclusive"
+    assert math.isnan(row.p)
+    assert row.messages == ("4 pairs: too few for a verdict, at least 5 are needed",)
+
+
+def test_five_pairs_are_told_what_a_permutation_test_can_say(one: Callable[..., DatasetComparison]) -> None:
+    row = one(noise(5), noise(5, 1) + 9.0)
+    assert row.permutation_p == 0.0625
+    assert "5 pairs: no permutation p below 0.0625; use at least 6" in row.messages
+    assert not one(noise(6), noise(6, 1)).messages
+
+
+def test_all_ties_are_equivalent(one: Callable[..., DatasetComparison]) -> None:
+    row = one(noise(6), noise(6))
+    assert (row.verdict, row.p, row.difference) == ("equivalent", 1.0, 0.0)
+    assert "all 6 pairs are equal" in row.messages
+
+
+@pytest.mark.parametrize(("pairs", "verdict"), [(5, "inconclusive"), (8, "worse")])
+def test_the_same_difference_in_every_pair(pairs: int, verdict: str, one: Callable[..., DatasetComparison]) -> None:
+    """No variance, so no t: the sign pattern decides, and five signs are not enough."""
+    row = one(np.full(pairs, 1.5), np.full(pairs, 1.0))
+    assert (row.verdict, row.decided_by, row.p) == (verdict, "permutation test", 2.0 ** (1 - pairs))
+    assert "no variance" in row.messages[0]
+    assert (row.detectable, row.pairs_for_difference) == (math.inf if pairs == 5 else 0.0, 6)
+
+
+def test_lost_cells_are_counted_and_said_to_flatter(one: Callable[..., DatasetComparison]) -> None:
+    a = [*noise(6), "diverged", None, 1.0, math.inf]
+    b = [*noise(6, 1), 1.0, 1.0, "failed", 1.0]
+    row = one(a, b)
+    assert row.pairs == 6
+    assert {lost.method: lost for lost in row.lost}["a"].told() == "a: 1 diverged, 1 not run, 1 not finite"
+    told = " | ".join(row.messages)
+    assert "b: 1 failed" in told
+    assert "4 of 10 repeats are not there for every method and were left out (paired deletion)" in told
+    assert "which flatters a" in told
+
+
+def test_unequal_seeds_are_paired_and_said(one: Callable[..., DatasetComparison]) -> None:
+    a, b = noise(9), noise(6, 1)
+    row = one(a, b)
+    assert row.pairs == 6
+    assert row.mean_a == pytest.approx(a[:6].mean())
+    assert "3 of 9 repeats are not there for every method and were left out (paired deletion)" in row.messages
+
+
+def test_no_pair_at_all(one: Callable[..., DatasetComparison]) -> None:
+    row = one([1.0] * 5, ["diverged"] * 5)
+    assert (row.pairs, row.verdict) == (0, "inconclusive")
+    assert row.messages[0] == "b: 5 diverged"
+
+
+def test_the_family_is_all_tests_of_the_call(results: Results) -> None:
+    values = {("d1", "a"): noise(8), ("d1", "b"): noise(8, 1) + 2, ("d2", "a"): noise(8, 2), ("d2", "b"): noise(8, 3)}
+    frame, cells = results(values)
+    frame = pd.concat([frame, frame.assign(metric="mae", value=frame["value"] ** 3)])
+    found = compare(frame, "a", "b", [RMSE, Measure("mae")], cells=cells)
+    assert found.family == "Holm over 4 tests (2 datasets, 2 metrics)"
+    smallest = min(found.rows, key=lambda row: row.p)
+    assert smallest.p_adjusted == pytest.approx(4 * smallest.p)
+    other = compare(frame, "a", "b", [RMSE, Measure("mae")], cells=cells, settings=Settings(correction="bh"))
+    assert other.family.startswith("Benjamini-Hochberg over 4")
+
+
+def test_over_datasets(results: Results) -> None:
+    values = {}
+    for n in range(8):
+        base = noise(6, n)
+        values[f"d{n}", "b"] = base
+        values[f"d{n}", "a"] = base - 0.5 - 0.1 * n + 0.05 * noise(6, 100 + n)
+    (across,) = compare(*_split(results(values))).across
+    assert (across.verdict, across.datasets, across.better) == ("better", 8, 8)
+    assert across.p == pytest.approx(2 / 2**8)
+    assert across.posterior.below > 0.95
+    assert across.improvement.value > 0.5
+    assert not across.standardised
+    scaled = {place: list(1000.0 ** (place[0] == "d3") * np.asarray(v)) for place, v in values.items()}
+    (across,) = compare(*_split(results(scaled))).across
+    assert across.standardised
+    assert "scales differ more than 10 times" in across.messages[0]
+    assert across.verdict == "better"
+
+
+def test_three_datasets_could_have_seen_nothing(results: Results) -> None:
+    values = {(f"d{n}", m): noise(6, n) + (m == "b") for n in range(3) for m in ("a", "b")}
+    values = {place: v + 0.01 * noise(6, 50 + i) for i, (place, v) in enumerate(values.items())}
+    (across,) = compare(*_split(results(values))).across
+    assert across.verdict == "inconclusive"
+    assert math.isinf(across.detectable)
+    assert "a verdict needs at least 6" in across.messages[0]
+
+
+def _split(made: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[pd.DataFrame, str, str, list[Measure]]:
+    return made[0], "a", "b", [RMSE]
+
+
+def test_mistakes_are_told(results: Results) -> None:
+    frame, cells = results({("d", "one"): noise(5), ("d", "two"): noise(5, 1)})
+    with pytest.raises(UserError, match=r"unknown method 'tow'; did you mean two\?"):
+        compare(frame, "one", "tow", [RMSE], cells=cells)
+    with pytest.raises(UserError, match="one is compared with itself"):
+        compare(frame, "one", "one", [RMSE])
+    with pytest.raises(UserError, match="no results in common by nll"):
+        compare(frame, "one", "two", [Measure("nll")])
+    with pytest.raises(UserError, match="several values of one dataset"):
+        compare(pd.concat([frame, frame]), "one", "two", [RMSE])
+
+
+@pytest.mark.parametrize(("text", "margin"), [("0.5sd", Margin(0.5, True)), ("0.01", Margin(0.01, False))])
+def test_margins_are_read(text: str, margin: Margin) -> None:
+    assert Margin.read(text) == margin
+
+
+@pytest.mark.parametrize("text", ["sd", "-1", "0", "nan", "1 %"])
+def test_a_margin_that_is_none(text: str) -> None:
+    with pytest.raises(UserError, match="expected a number"):
+        Margin.read(text)
+
+
+def test_an_absolute_margin_is_in_the_metrics_unit(one: Callable[..., DatasetComparison]) -> None:
+    settings = replace(Settings(), margin=Margin(0.25, relative=False))
+    assert one(100 * noise(8), 100 * noise(8, 1), settings=settings).margin == 0.25
+
+
+def test_the_same_seed_gives_the_same_numbers(one: Callable[..., DatasetComparison]) -> None:
+    assert one(noise(20), noise(20, 1)) == one(noise(20), noise(20, 1))

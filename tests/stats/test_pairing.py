@@ -1,0 +1,90 @@
+"""Grids of values and accounts of cells, against pandas' own pivot and plain counting."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.errors import UserError
+from bench.stats import Accounts, Measure, compare, compare_all
+from bench.stats.pairing import grids, repeats
+
+Results = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
+VALUES = {
+    ("b", "two"): [1.0, 2.0, 3.0, 4.0, 5.0, 6.5],
+    ("b", "one"): [1.5, np.nan, 2.5, 4.5, 5.0, 7.0],
+    ("b", "three"): [2.0, 2.1, 3.2, 4.1, np.inf, 6.0],
+    ("a", "two"): [1.0, 1.1, 1.3, 1.2, 1.4, 1.0],
+    ("a", "three"): [1.0, "diverged", 1.3, None, 1.2, "failed"],
+}
+
+
+def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.sample(frac=1.0, random_state=0, ignore_index=True)
+
+
+def test_a_grid_is_the_pivot_of_its_dataset_and_metric(results: Results) -> None:
+    frame = pd.concat([results(VALUES)[0], results(VALUES, "mae", same_rows=False)[0]], ignore_index=True)
+    frame["value"] += np.arange(len(frame))  # the two metrics differ
+    made = grids(shuffled(frame), ["rmse", "mae"])
+    assert [(grid.dataset, grid.metric) for grid in made] == [("a", "rmse"), ("a", "mae"), ("b", "rmse"), ("b", "mae")]
+    for grid in made:
+        own = frame[(frame["dataset"] == grid.dataset) & (frame["metric"] == grid.metric)]
+        table = own.pivot(index=["split", "seed"], columns="method", values="value")
+        assert list(grid.methods) == list(table.columns)
+        np.testing.assert_array_equal(grid.values, table.to_numpy(dtype=float))
+        np.testing.assert_array_equal(grid.splits, table.index.get_level_values("split"))
+        stored = own.assign(there=True).pivot(index=["split", "seed"], columns="method", values="there").notna()
+        np.testing.assert_array_equal(grid.present, stored.to_numpy())
+
+
+def test_methods_are_columns_also_without_a_value_and_repeats_of_others_go(results: Results) -> None:
+    frame, _ = results({("d", "x"): [1.0, 2.0, None], ("d", "y"): [None, 4.0, 5.0]})
+    (grid,) = grids(frame, ["rmse"], ["z", "y", "x"])
+    assert grid.methods == ("z", "y", "x")
+    assert grid.values.shape == (3, 3)
+    assert not grid.present[:, 0].any()
+    np.testing.assert_array_equal(grid.of(["y"]).values, [[4.0], [5.0]])
+    assert grids(frame, ["mae"]) == []
+
+
+def test_two_values_of_one_repeat_are_refused(results: Results) -> None:
+    frame, _ = results({("d", "x"): [1.0], ("d", "y"): [2.0]})
+    with pytest.raises(UserError, match="rmse: several values of one dataset, split, method and seed"):
+        grids(pd.concat([frame, frame]), ["rmse"])
+
+
+def test_accounts_count_what_became_of_cells(results: Results) -> None:
+    accounts = Accounts.of(results(VALUES)[1])
+    assert accounts.states("a")["three"] == Counter({"ok": 3, "diverged": 1, "failed": 1, "not run": 1})
+    assert accounts.methods() == {"one", "two", "three"}
+    assert accounts.states("c") == {}
+    assert accounts.only(["one"]).methods() == {"one"}
+    assert Accounts.of(accounts) is accounts
+
+
+def test_data_that_differs_between_other_methods_is_no_overlap_of_these(results: Results) -> None:
+    frame, cells = results({("d", "x"): [1.0, 2.0], ("d", "y"): [2.0, 3.0], ("d", "z"): [2.0, 2.0]})
+    cells.loc[cells["method"] == "z", "spec"] = '{"data": "another version"}'
+    accounts = Accounts.of(cells)
+    assert accounts.splits_overlap("d") is True
+    assert accounts.only(["x", "y"]).splits_overlap("d") is False
+    assert Accounts.of(cells.drop(columns="spec")).splits_overlap("d") is None
+    assert repeats(frame, Measure("rmse"), ["x", "y"], accounts)[0].overlap
+    assert not repeats(frame, Measure("rmse"), ["x", "y"], accounts.only(["x", "y"]))[0].overlap
+
+
+@pytest.mark.parametrize("same_rows", [True, False])
+def test_all_compared_at_once_are_the_comparisons_of_each_pair(results: Results, same_rows: bool) -> None:
+    frame, cells = results(VALUES, same_rows=same_rows)
+    cells.loc[cells["method"] == "one", "spec"] = '{"data": "another version"}'
+    found = compare_all(shuffled(frame), ["one", "three"], "two", Measure("rmse"), cells=cells)
+    for method, comparison in zip(["one", "three"], found, strict=True):
+        both = [method, "two"]
+        own, own_cells = (table[table["method"].isin(both)] for table in (frame, cells))
+        alone = compare(own, method, "two", [Measure("rmse")], cells=own_cells)
+        # repr: what is not there is NaN, which equals nothing
+        assert repr(comparison) == repr(alone)
+        assert len(comparison.rows) == 2

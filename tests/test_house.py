@@ -1,0 +1,152 @@
+"""The rooms of the house and the order of their imports, read from the source."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+KINDS = ("methods", "datasets", "reports")
+
+# A room imports only from rooms above it in this list; ARCHITECTURE.md says what is in each.
+ROOMS = [
+    "errors",
+    "json_values",
+    "spec",
+    "machine",
+    "metrics",
+    "stats",
+    "api",
+    "training",
+    "networks",
+    "probes",
+    "plugins",
+    "plan",
+    "store",
+    "run",
+    "web",
+    "report",
+    "gate",
+    "history",
+    "leaderboard",
+    "testing",
+    "cli",
+]
+HEAVY = {"torch", "pandas", "scipy", "seaborn", "matplotlib", "sklearn", "numpy", "sqlalchemy", "pydantic"}
+
+
+@cache
+def core_files() -> dict[str, Path]:
+    """The modules of the harness by name."""
+    folders = [folder for folder in (ROOT / "bench").rglob("*") if folder.is_dir() and not folder.is_symlink()]
+    files = [path for folder in (ROOT / "bench", *folders) for path in folder.glob("*.py")]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in files}
+
+
+@cache
+def imports(path: Path, *, module_level: bool = False) -> frozenset[str]:
+    """The modules a file imports; at module level, without functions and without what is for type checking only.
+
+    `from a import b` is a.b where that is a module of ours, and a otherwise.
+    """
+    found: set[str] = set()
+    for node in _statements(ast.parse(path.read_text("utf-8")), module_level):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write absolute imports"
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & set(core_files())
+            found |= inner | ({str(node.module)} if len(inner) < len(node.names) else set())
+    return frozenset(found)
+
+
+def _statements(node: ast.AST, module_level: bool) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        checking = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if module_level and (checking or inside):
+            continue
+        yield child
+        yield from _statements(child, module_level)
+
+
+def room(module: str) -> str:
+    return module.split(".")[1]
+
+
+def plugin_files() -> list[Path]:
+    return [path for kind in KINDS for path in sorted((ROOT / kind).glob("*.py"))]
+
+
+def test_every_module_is_in_a_room() -> None:
+    at_the_door = {"bench", "bench.__main__"}
+    assert {room(name) for name in core_files().keys() - at_the_door} == set(ROOMS)
+
+
+@pytest.mark.parametrize("name", sorted(core_files().keys() - {"bench", "bench.__main__"}))
+def test_a_room_imports_only_from_rooms_above_it(name: str) -> None:
+    """Imports inside functions and for type checking count, too."""
+    used = {i for i in imports(core_files()[name]) if i.startswith("bench.")}
+    below = {i for i in used if ROOMS.index(room(i)) > ROOMS.index(room(name))}
+    assert not below, f"{name} is in the room {room(name)!r}, which comes before {sorted(map(room, below))}"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    files = core_files()
+    graph = {name: (imports(path, module_level=True) & set(files)) - {name} for name, path in files.items()}
+    assert len(graph) > 100
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+@pytest.mark.parametrize("path", plugin_files(), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_a_plugin_imports_the_public_api_and_its_own_helpers(path: Path) -> None:
+    kind = path.parent.name
+    for name in imports(path):
+        if name.split(".")[0] != "bench":
+            assert name.split(".")[0] not in KINDS, f"{path}: import it as bench.{name}"
+            continue
+        public = any(name == module or name.startswith(f"{module}.") for module in PUBLIC)
+        helper = name.startswith(f"bench.{kind}._") or name == f"bench.{kind}"
+        assert public or helper, f"{path} imports {name}"
+
+
+PUBLIC = {
+    "bench.api", "bench.metrics", "bench.stats", "bench.errors", "bench.machine.data_files", "bench.machine.download",
+    "bench.machine.torchvision_compat",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", core_files())
+def test_the_core_names_no_plugin(name: str) -> None:
+    path = core_files()[name]
+    plugins = {f"bench.{kind}" for kind in KINDS}
+    assert not [i for i in imports(path) if any(i == p or i.startswith(f"{p}.") for p in plugins)]
+    strings = {n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant)}
+    # Reports have names such as "summary" that are ordinary words.
+    named = [p for p in plugin_files() if p.parent.name != "reports" and not p.stem.startswith("_")]
+    names = {p.stem.replace("_", "-") for p in named} - {"power"}  # also a word of statistics
+    assert not names & strings
+
+
+LIGHT = [
+    "bench", "bench.__main__", "bench.errors", "bench.plugins.registry", "bench.machine.data_files",
+    "bench.machine.download", "bench.machine.environment", "bench.run.executors", "bench.run.executors.local",
+    *(name for name in core_files() if room(f"{name}.") == "cli" and name != "bench.cli.doctor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_modules_import_nothing_heavy(name: str) -> None:
+    path = core_files()[name]
+    assert not {i.split(".")[0] for i in imports(path, module_level=True)} & HEAVY
+
+
+def test_nothing_reads_a_global_seed() -> None:
+    """Every random draw takes an explicit generator (that torch's is given back is tested with the run)."""
+    forbidden = {"np.random.seed", "random.seed", "np.random.rand", "np.random.randn"}
+    for path in (*core_files().values(), *plugin_files()):
+        calls = {ast.unparse(n.func) for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)}
+        assert not calls & forbidden, path

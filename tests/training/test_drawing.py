@@ -1,0 +1,122 @@
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bench.api import Method, Problem
+from bench.api.tape import Tape, TapeLength, generator, numbers
+from bench.methods.deep_ensemble import DeepEnsemble
+from bench.methods.deterministic import Deterministic
+from bench.methods.mc_dropout import MCDropout
+from bench.methods.mcni_fixed import MCNIFixed
+from bench.plugins.registry import Registry
+from bench.spec.protocol import Architecture
+from bench.training.drawing import Drawing, draw
+from bench.training.limits import Limits
+from bench.training.member import Fitted, Member
+
+MakeMember = Callable[..., Member]
+FitInOrder = Callable[..., list[Fitted]]
+
+
+def job(one: Member, networks: list[Fitted], draws: int) -> Drawing:
+    return Drawing(one.method, networks, one.problem.task, one.rows.x, 7, draws)
+
+
+METHODS = {name: Registry().make("method", name, {}) for name in Registry().plugins("method")}
+REGRESSION = [name for name, method in METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
+POINTS = {"deterministic", "deep-ensemble", "anchored-ensemble", "mean-variance", "mean-variance-ensemble"}
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_draw_t_is_the_same_function_whatever_t_is_and_however_the_work_is_cut(
+    name: str, member: MakeMember, fit_in_order: FitInOrder
+) -> None:
+    one = member(METHODS[name], epochs=1)
+    networks = fit_in_order([one] * one.method.networks)
+    many = draw(job(one, networks, 20))
+    functions = one.method.networks if name in POINTS else 20
+    assert many.shape == (functions, len(one.rows.x), 2 if name.startswith("mean-variance") else 1)
+    np.testing.assert_allclose(draw(job(one, networks, 7)), many[:7], atol=1e-6)
+    for cut in (Limits(bytes=20_000), Limits(path="plain")):
+        np.testing.assert_allclose(draw(job(one, networks, 20), cut), many, atol=1e-6)
+    few = replace(job(one, networks, 7), x=one.rows.x[:10])  # every draw and every row by itself
+    np.testing.assert_allclose(draw(few, Limits(bytes=1)), draw(few), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [MCDropout(), MCDropout(per_row=True), MCNIFixed()], ids=str)
+def test_drawing_equals_a_naive_loop_over_the_draws(
+    method: Method, member: MakeMember, fit_in_order: FitInOrder
+) -> None:
+    one = member(method, epochs=1)
+    (fitted,) = fit_in_order([one])
+    rows = len(one.rows.x)
+    uniforms = 0 if isinstance(method, MCNIFixed) else 20 * (rows if method == MCDropout(per_row=True) else 1)
+    length = TapeLength(0 if uniforms else 8 * 20 + 20, uniforms)
+    salt = (0,) if uniforms > 20 else ()
+    for number, drawn in enumerate(draw(job(one, [fitted], 5))):
+        normals, chances = numbers(generator(7, "draw", number, *salt), 1, length)
+        fitted.module.eval()
+        by_hand = method.draw(fitted.net, one.rows.x, Tape(normals[0], chances[0]))
+        np.testing.assert_allclose(drawn, by_hand.numpy(), atol=1e-5)
+
+
+def test_per_row_noise_differs_between_the_chunks_of_rows(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    one = member(MCDropout(rate=0.5, per_row=True), epochs=1)
+    (fitted,) = fit_in_order([one])
+    same = one.rows.x[:1].expand(40, -1)
+    drawn = draw(Drawing(one.method, [fitted], "regression", same, 7, 1), Limits(bytes=6_000))[0, :, 0]
+    assert len(np.unique(drawn)) > 30
+    shared = draw(Drawing(MCDropout(rate=0.5), [fitted], "regression", same, 7, 1), Limits(bytes=6_000))[0, :, 0]
+    assert len(np.unique(shared.round(5))) == 1
+
+
+def test_draws_of_an_ensemble_take_turns(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    networks = fit_in_order([member(Deterministic(), seed, epochs=1) for seed in range(3)])
+    one = member(DeepEnsemble(networks=3))
+    drawn = draw(job(one, networks, 100))
+    assert drawn.shape[0] == 3
+    for number, fitted in enumerate(networks):
+        np.testing.assert_allclose(drawn[number], fitted.net(one.rows.x).numpy(), atol=1e-6)
+
+
+@dataclass(frozen=True)
+class NoisyEnsemble(MCNIFixed):
+    networks: int = 3
+
+
+def test_a_stochastic_ensemble_draws_from_each_network_in_turn(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    networks = fit_in_order([member(MCNIFixed(), seed, epochs=1) for seed in range(3)])
+    one = member(NoisyEnsemble(alpha=0.0))
+    drawn = draw(job(one, networks, 10))
+    assert drawn.shape[0] == 10
+    for number in range(10):
+        np.testing.assert_allclose(drawn[number], networks[number % 3].net(one.rows.x).numpy(), atol=1e-6)
+
+
+def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
+    drawn = draw(job(one, fit_in_order([one]), 4))
+    assert drawn.shape == (4, 48, 4)
+    np.testing.assert_allclose(drawn.sum(-1), 1, atol=1e-5)
+    assert (drawn >= 0).all()
+
+
+def test_drawing_changes_no_state(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
+    (fitted,) = fit_in_order([one])
+    before = {k: v.clone() for k, v in (fitted.params | fitted.buffers).items()}
+    state = torch.random.get_rng_state()
+    first = draw(job(one, [fitted], 3))
+    assert np.array_equal(first, draw(job(one, [fitted], 3)))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(torch.equal(value, (fitted.params | fitted.buffers)[key]) for key, value in before.items())
+
+
+def test_a_single_row_can_be_drawn_at(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    one: Any = member(MCDropout(), epochs=1)
+    drawn = draw(Drawing(one.method, fit_in_order([one]), "regression", one.rows.x[:1], 0, 6))
+    assert drawn.shape == (6, 1, 1)

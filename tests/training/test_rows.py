@@ -1,0 +1,126 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from bench.api import Array, Split
+from bench.spec.protocol import Protocol
+from bench.training.rows import prepare
+
+N, D = 50, 3
+
+
+@pytest.fixture
+def split() -> Split:
+    rng = np.random.default_rng(3)
+    x = rng.normal(5.0, [0.1, 10.0, 3.0], (N, D))
+    return Split("regression", x, rng.normal(100.0, 20.0, N), rng.normal(size=(7, D)), rng.normal(size=7))
+
+
+def test_the_rows_that_train_have_mean_0_and_variance_1(split: Split) -> None:
+    rows = prepare(split, Protocol(), 0, "cpu").rows
+    for values in (rows.x[rows.train].numpy(), rows.y[rows.train].numpy()):
+        np.testing.assert_allclose(values.mean(0), 0, atol=1e-5)
+        np.testing.assert_allclose(values.std(0), 1, atol=1e-5)
+
+
+def test_train_and_validation_share_out_the_rows(split: Split) -> None:
+    rows = prepare(split, Protocol(validation=0.3), 0, "cpu").rows
+    assert len(rows.validation) == 15
+    assert sorted([*rows.train.tolist(), *rows.validation.tolist()]) == list(range(N))
+    other = prepare(split, Protocol(validation=0.3), 1, "cpu").rows
+    assert other.validation.tolist() != rows.validation.tolist()  # each seed holds out its own rows
+    again = prepare(split, Protocol(validation=0.3), 0, "cpu").rows
+    assert again.validation.tolist() == rows.validation.tolist()
+
+
+def test_nothing_of_the_test_rows_reaches_training(split: Split) -> None:
+    wild = dataclasses.replace(split, test_x=split.test_x * 1e6, test_y=split.test_y - 1e6)
+    a, b = prepare(split, Protocol(), 0, "cpu"), prepare(wild, Protocol(), 0, "cpu")
+    assert torch.equal(a.rows.x, b.rows.x)
+    assert torch.equal(a.rows.y, b.rows.y)
+    assert (a.target_mean, a.target_std, a.scale) == (b.target_mean, b.target_std, b.scale)
+
+
+def test_nothing_of_the_validation_rows_reaches_the_scaling(split: Split) -> None:
+    first = prepare(split, Protocol(validation=0.2), 0, "cpu")
+    held = first.rows.validation.numpy()
+    x, y = split.train_x.copy(), split.train_y.copy()
+    x[held] += 1000
+    y[held] -= 1000
+    second = prepare(dataclasses.replace(split, train_x=x, train_y=y), Protocol(validation=0.2), 0, "cpu")
+    train = first.rows.train
+    assert torch.equal(first.rows.x[train], second.rows.x[train])
+    assert torch.equal(first.rows.y[train], second.rows.y[train])
+    assert torch.equal(first.test_x, second.test_x)
+    assert not torch.equal(first.rows.x[held], second.rows.x[held])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_constant_feature_stays_harmless(value: float, dtype: type, split: Split) -> None:
+    """Also where rounding gives the constant a standard deviation above 0, and a test row has another value."""
+    x: Array = split.train_x.astype(dtype)
+    test_x: Array = split.test_x.astype(dtype)
+    x[:, 0] = value
+    test_x[:, 0] = dtype(value) + 1
+    ready = prepare(dataclasses.replace(split, train_x=x, test_x=test_x), Protocol(), 0, "cpu")
+    assert ready.rows.x[:, 0].abs().max() < 1e-6
+    assert ready.test_x[:, 0].abs().max() < 1.1
+    constant = prepare(dataclasses.replace(split, train_y=np.full(N, 0.1)), Protocol(), 0, "cpu")
+    assert constant.target_std == 1
+    assert constant.rows.y.abs().max() < 1e-6
+
+
+def test_back_to_original_units(split: Split) -> None:
+    ready = prepare(split, Protocol(), 0, "cpu")
+    draws = ready.rows.y.numpy()[None, :, None]
+    means, stated = ready.original(draws)
+    assert stated is None
+    np.testing.assert_allclose(means[0], split.train_y, rtol=1e-5)
+    variance = np.full_like(draws, 0.25)
+    _, stated = ready.original(np.concatenate([draws, variance], -1))
+    assert stated is not None
+    np.testing.assert_allclose(stated, 0.25 * split.train_y[ready.rows.train.numpy()].var())
+
+
+def test_without_scaling_the_rows_are_as_they_came(split: Split) -> None:
+    ready = prepare(split, Protocol(scale_inputs=False, scale_targets=False), 0, "cpu")
+    np.testing.assert_array_equal(ready.rows.x.numpy(), split.train_x.astype(np.float32))
+    np.testing.assert_array_equal(ready.rows.y.numpy(), split.train_y.astype(np.float32))
+    np.testing.assert_array_equal(ready.test_x.numpy(), split.test_x.astype(np.float32))
+    assert (ready.target_mean, ready.target_std) == (0, 1)
+
+
+def test_the_reported_scale_is_that_of_the_training_targets(split: Split) -> None:
+    scale = prepare(split, Protocol(), 0, "cpu").scale
+    assert scale is not None
+    y = split.train_y
+    assert (scale.mean, scale.std, scale.minimum, scale.maximum) == pytest.approx((y.mean(), y.std(), y.min(), y.max()))
+
+
+def test_classes_are_not_scaled(split: Split) -> None:
+    labels = np.arange(N) % 3
+    images = Split("classification", np.zeros((N, 1, 4, 4)), labels, np.zeros((3, 1, 4, 4)), np.zeros(3), classes=3)
+    ready = prepare(images, Protocol(), 0, "cpu")
+    assert ready.rows.y.dtype == torch.int64
+    assert ready.rows.y.tolist() == labels.tolist()
+    assert ready.scale is None
+    assert ready.test_x.shape == (3, 1, 4, 4)
+
+
+def test_one_row_is_left_to_train_on(split: Split) -> None:
+    single = dataclasses.replace(split, train_x=split.train_x[:1], train_y=split.train_y[:1])
+    rows = prepare(single, Protocol(validation=0.9), 0, "cpu").rows
+    assert (len(rows.train), len(rows.validation)) == (1, 0)
+    assert torch.isfinite(rows.x).all()
+
+
+def test_the_split_itself_is_not_changed(split: Split) -> None:
+    before = split.train_x.copy(), split.train_y.copy()
+    ready = prepare(split, Protocol(scale_inputs=False, scale_targets=False), 0, "cpu")
+    ready.rows.x.zero_()
+    ready.rows.y.zero_()
+    np.testing.assert_array_equal(split.train_x, before[0])
+    np.testing.assert_array_equal(split.train_y, before[1])

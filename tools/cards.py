@@ -1,0 +1,82 @@
+"""The dataset cards of docs/datasets.md, made from what the plug-ins say of themselves.
+
+python -m tools.cards docs/datasets.md
+"""
+
+import argparse
+import inspect
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+
+from bench.api import Dataset
+from bench.plugins.describe import size
+from bench.plugins.registry import Registry
+
+INTRODUCTION = """# Datasets
+
+*Written by `python -m tools.cards docs/datasets.md` from the plug-ins in `datasets/`; edit those.*
+
+Some datasets come with the packages or are generated; others are files that have to be downloaded once:
+
+```console
+uqbench data list            # where files are looked for, and which are there
+uqbench data fetch yacht     # download and verify; without a name: everything
+uqbench data verify          # compare what is there with its checksums
+```
+
+Files are looked for in `--data DIR`, then in the folder that `UQBENCH_DATA` names, then in the user's cache folder
+(`~/.cache/uqbench`). A download that breaks off goes on where it ended; a file gets its name only when its checksum is
+right, and the checksum is compared again whenever a process first loads the file. Without a network the command says
+which address to fetch by hand and where to put the file.
+
+Options stand in a suite under `[datasets.NAME]`. One plug-in may appear several times, each under a name of your own:
+
+```toml
+[datasets.digits-inverted]
+use = "digits-shifted"
+shift = "inverted"
+```
+
+A table of your own needs no suite: `uqbench run quick --dataset 'csv:houses.csv?target=price'`.
+"""
+
+
+def cards(registry: Registry) -> str:
+    """Return the page: a table of all built-in datasets, then a card for each."""
+    found = {name: plugin for name, plugin in registry.plugins("dataset").items() if plugin.origin == "built in"}
+    made: dict[str, Dataset] = {name: registry.make("dataset", name, {}) for name in found}
+    lines = [INTRODUCTION, "| name | task | rows | one row | download |", "| --- | --- | --- | --- | --- |"]
+    for name, dataset in made.items():
+        rows, row = size(dataset)
+        origins = {file.origin for file in dataset.files}
+        download = f"{sum(o.size for o in origins):,} bytes" if origins else "none"
+        lines.append(f"| [{name}](#{name}) | {dataset.task} | {rows} | {row} | {download} |")
+    return "\n".join([*lines, *(card(name, found[name].module().__doc__ or "", made[name]) for name in made)])
+
+
+def card(name: str, about: str, dataset: Dataset) -> str:
+    """Return what there is to know of one dataset."""
+    first, _, rest = inspect.cleandoc(about).partition("\n")
+    facts = [("source", dataset.source), ("licence", dataset.licence)]
+    facts += [("option", _option(each, dataset)) for each in fields(dataset)]  # type: ignore[arg-type]  # a dataclass
+    facts += [("note", note) for note in dataset.notes]
+    for file in dataset.files:
+        sums = f"sha256 `{file.sha256}`" if file.sha256 else f"md5 `{file.md5}`"
+        facts.append(("file", f"`{file.name}`, {file.size:,} bytes, {sums}, from <{file.origin.url}>"))
+    body = "\n".join(f"- {kind}: {text}" for kind, text in facts if text)
+    paragraphs = [f"## {name}", first, inspect.getdoc(dataset) or "", rest.strip("\n"), body]
+    return "\n" + "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _option(field: "Field[object]", dataset: Dataset) -> str:
+    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
+    if kind == "Literal":
+        kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
+    default = "no default" if field.default is MISSING else f"default {getattr(dataset, field.name)!r}"
+    return f"`{field.name}`: {kind}, {default}"
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("file", type=Path, help="what is written")
+    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")

@@ -1,0 +1,201 @@
+"""How often does a gate cry wolf, and what does it catch? Measured on real runs of suite smoke.
+
+    uqbench run smoke --seeds 600 --store runs/gate.db
+    python -m tools.gate_simulation --store runs/gate.db docs/gate.md
+
+A re-seeded run is a run at other seeds. The store is a pool of them; a gate takes ten seeds for its baseline and ten
+others for the run, at random, so nothing has changed and nothing ties the pairs. For detection one metric of one method
+on one dataset is made worse by one standard deviation of the pool. The pairs are tied as the gate's are: by a share of
+noise that a change brings to every number, or as real runs are whose splits are the same and all other random numbers
+are not.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import scipy.stats
+from numpy.typing import NDArray
+
+from bench.errors import UserError
+from bench.gate.baseline import Baseline
+from bench.gate.decide import gate
+from bench.gate.measure import rules_of
+from bench.gate.values import Measured, Place, declared, gated_metrics, measured
+from bench.gate.verdicts import Rules
+from bench.plan.cells import Refused, plan
+from bench.plan.suite import Suite, load_suite
+from bench.plugins.registry import Registry
+from bench.run.jobs import Job, outcomes
+from bench.stats.sequential import doubling
+from bench.stats.tests import Array
+from bench.store.results import StoredResults
+from bench.store.store import Store
+
+SUITE = "smoke"
+BEGIN, END = "<!-- gate: begin -->", "<!-- gate: end -->"
+OTHER_SEEDS = 1_000_000  # added to a seed whose split stays
+SHARES = (0.1, 0.25, 0.4, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Real runs at many seeds."""
+
+    runs: Measured
+    again: Measured  # the first seeds once more: the same splits, all other random numbers new
+
+    def take(self, seeds: NDArray[np.int64], side: Measured | None = None) -> Measured:
+        """Return the runs at some seeds."""
+        side = side or self.runs
+        values = {place: {m: row[seeds] for m, row in rows.items()} for place, rows in side.values.items()}
+        return Measured(tuple(range(len(seeds))), values, environment=side.environment, codes={"": 0})
+
+
+def again(suite: Suite, seeds: int, metrics: Sequence[str]) -> Measured:
+    """Run a suite with its splits as they are and all other random numbers new."""
+    values: dict[Place, dict[str, Array]] = {}
+    for task in plan(suite.model_copy(update={"seeds": seeds}), Registry()):
+        if isinstance(task, Refused):
+            raise UserError(f"{task.dataset} {task.method}: {task.reason}")
+        jobs = [Job(task.plugin, task.protocol, split, OTHER_SEEDS + n) for n, split in enumerate(task.splits)]
+        rows = values[task.dataset, task.method] = {}
+        for number, outcome in outcomes(jobs):
+            for name in {*outcome.metrics} & {*metrics}:
+                rows.setdefault(name, np.full(seeds, np.nan))[number] = outcome.metrics[name]
+    return Measured(tuple(range(seeds)), values)
+
+
+def _against(then: Measured, now: Measured, rules: Rules, looks: Sequence[int] = ()) -> dict[tuple[Place, str], str]:
+    made = gate(Baseline(SUITE, {}, then, ()), lambda seeds, places: now.first(seeds), rules, looks)
+    return {(row.place, row.metric): row.verdict for row in made.rows}
+
+
+def false_alarms(
+    pool: Pool, rules: Rules, gates: int, seeds: int, generator: np.random.Generator, looks: Sequence[int] = ()
+) -> float:
+    """Return the share of gates that fail when nothing has changed."""
+    failed = 0
+    for _ in range(gates):
+        order = generator.permutation(len(pool.runs.seeds))[: 2 * seeds]
+        found = _against(pool.take(order[:seeds]), pool.take(order[seeds:]), rules, looks)
+        failed += any(verdict in ("regressed", "missing") for verdict in found.values())
+    return failed / gates
+
+
+def _runs(pool: Pool, kind: float | str, seeds: int, generator: np.random.Generator) -> tuple[Measured, Measured]:
+    """Return a baseline and a run without a change, tied as `kind` says."""
+    if kind == "seeds":
+        order = generator.permutation(len(pool.runs.seeds))[: 2 * seeds]
+        return pool.take(order[:seeds]), pool.take(order[seeds:])
+    if kind == "splits":
+        order = generator.permutation(len(pool.again.seeds))[:seeds]
+        return pool.take(order), pool.take(order, pool.again)
+    then = pool.take(generator.permutation(len(pool.runs.seeds))[:seeds])
+    values: dict[Place, dict[str, Array]] = {}
+    for place, rows in then.values.items():
+        for metric, row in rows.items():
+            noise = float(kind) * _deviation(pool, place, metric) * generator.normal(size=seeds)
+            values.setdefault(place, {})[metric] = row + noise
+    return then, replace(then, values=values)
+
+
+def _deviation(pool: Pool, place: Place, metric: str) -> float:
+    return float(np.nanstd(pool.runs.values[place][metric], ddof=1))
+
+
+def detection(
+    pool: Pool, rules: Rules, gates: int, seeds: int, kind: float | str, generator: np.random.Generator
+) -> float:
+    """Return the share of gates that name the one metric that is worse by a standard deviation over seeds."""
+    targets = [(place, metric) for place, rows in sorted(pool.runs.values.items()) for metric in sorted(rows)]
+    caught = 0
+    for _ in range(gates):
+        then, now = _runs(pool, kind, seeds, generator)
+        place, metric = targets[generator.integers(len(targets))]
+        values = {where: dict(rows) for where, rows in now.values.items()}
+        values[place][metric] = values[place][metric] + _worse(metric) * _deviation(pool, place, metric)
+        found = _against(then, replace(now, values=values), rules)
+        caught += found[place, metric] == "regressed"
+    return caught / gates
+
+
+def _worse(metric: str) -> float:
+    """Return the direction that is worse; the coverages of smoke lie below their targets."""
+    about = declared(metric)
+    assert about is not None
+    return 1.0 if about.direction == "lower" else -1.0
+
+
+def correlation(pool: Pool) -> float:
+    """Return the median correlation of a number with itself when only the split is the same."""
+    count = len(pool.again.seeds)
+    found = [
+        np.corrcoef(pool.runs.values[place][metric][:count], row)[0, 1]
+        for place, rows in pool.again.values.items()
+        for metric, row in rows.items()
+    ]
+    return float(np.median(found))
+
+
+def report(pool: Pool, rules: Rules, gates: int, generator: np.random.Generator) -> Iterator[str]:
+    """Yield the tables of docs/gate.md."""
+    comparisons = sum(len(rows) for rows in pool.runs.values.values())
+    many = f"{len(pool.runs.seeds)} seeds of suite {SUITE}, {comparisons} comparisons a gate"
+    yield f"{many}, {gates} gates a number, in %."
+    yield ""
+    yield "| re-seeded runs without a change | gates that fail |"
+    yield "| --- | ---: |"
+    for seeds in (5, 10):
+        yield f"| {seeds} seeds | {_percent(false_alarms(pool, rules, gates, seeds, generator))} |"
+    looks = doubling(3, 10)
+    share = false_alarms(pool, rules, gates, 10, generator, looks)
+    yield f"| sequential, looks at {', '.join(map(str, looks))} seeds | {_percent(share)} |"
+    yield ""
+    yield "| one metric worse by one standard deviation over seeds, 10 seeds | caught |"
+    yield "| --- | ---: |"
+    for size in SHARES:
+        found = detection(pool, rules, gates, 10, size, generator)
+        also = f"the change also moves every number by noise of {size:g} standard deviations"
+        yield f"| same seeds; {also} | {_percent(found)} |"
+    found = detection(pool, rules, gates, 10, "splits", generator)
+    told = f"median correlation of pairs {correlation(pool):.2f}"
+    yield f"| same splits, all other random numbers new ({told}, {len(pool.again.seeds)} seeds) | {_percent(found)} |"
+    yield f"| other seeds: nothing ties the pairs | {_percent(detection(pool, rules, gates, 10, 'seeds', generator))} |"
+    level = scipy.stats.norm.isf(rules.alpha / comparisons)
+    most = float(scipy.stats.norm.sf(level - np.sqrt(10 / 2)))
+    yield f"| other seeds: the most that a test could catch (known variance, Bonferroni) | {_percent(most)} |"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.1f}"
+
+
+def main() -> None:
+    """Print the tables, or write them between the marks of a page."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("page", nargs="?", type=Path)
+    reader.add_argument("--store", required=True)
+    reader.add_argument("--gates", type=int, default=200)
+    reader.add_argument("--again", type=int, default=100, help="seeds that are run once more at the same splits")
+    given = reader.parse_args()
+    suite = load_suite(SUITE)
+    metrics = gated_metrics(suite)
+    with closing(Store(given.store, create=False, writable=False)) as store:
+        results = StoredResults(store, SUITE)
+        runs = measured(results, metrics, sorted(set(results.cells["seed"])))
+    pool = Pool(runs, again(suite, given.again, metrics))
+    text = "\n".join(report(pool, rules_of(suite), given.gates, np.random.default_rng(0)))
+    if given.page is None:
+        print(text)
+        return
+    page = given.page.read_text("utf-8")
+    head, tail = page.partition(BEGIN)[0], page.partition(END)[2]
+    given.page.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

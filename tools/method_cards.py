@@ -1,0 +1,88 @@
+"""The method cards of docs/methods.md, made from what the plug-ins say of themselves and from counting.
+
+python -m tools.method_cards docs/methods.md
+"""
+
+import argparse
+import inspect
+from pathlib import Path
+
+from bench.api import Method, Problem
+from bench.plugins.describe import options_of, paragraphs
+from bench.plugins.registry import Registry
+from bench.testing.method_training import Work, counted
+from bench.testing.problems import Plain
+
+INTRODUCTION = """# Methods
+
+*Written by `python -m tools.method_cards docs/methods.md` from the plug-ins in `methods/`; edit those.*
+
+A method is a distribution over functions: prediction is `f(x; w_t)` with `w_t ~ q(w)`, `t = 1..T`. Each card gives
+q(w), the source, the options (a suite sets them under `[methods.NAME]`), and the values worth searching.
+
+Costs are counted, not timed, on a network of 16 hidden units. *Draw*: floating-point operations of the matrix products
+of one draw, relative to one forward pass of the plain network. *Random numbers*: read by one draw, for its 60 rows
+together. *Kept*: numbers stored for each trained network, relative to the plain network's parameters. *Networks*: how
+many are trained for one cell.
+
+Every method passes the checks of `uqbench verify`, except for those that its card names, with the reason.
+"""
+
+PROBLEMS = {
+    "regression": Problem("regression", (2,), 1),
+    "classification": Problem("classification", (2,), 3),
+    "images": Problem("classification", (3, 32, 32), 10),
+}
+
+
+def cards(registry: Registry) -> str:
+    """Return the page: a table of all built-in methods, then a card for each."""
+    found = {name: plugin for name, plugin in registry.plugins("method").items() if plugin.origin == "built in"}
+    made: dict[str, Method] = {name: registry.make("method", name, {}) for name in found}
+    columns = ("name", "tasks", "draw", "random numbers", "kept", "networks")
+    lines = [INTRODUCTION, f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
+    for name, method in made.items():
+        draw, numbers, kept = costs(method)
+        tasks = ", ".join(task for task in ("regression", "classification") if method.skip(PROBLEMS[task]) is None)
+        lines.append(f"| [{name}](#{name}) | {tasks} | {draw} | {numbers} | {kept} | {method.networks} |")
+    return "\n".join([*lines, *(card(name, found[name].module().__doc__ or "", made[name]) for name in made)])
+
+
+def card(name: str, about: str, method: Method) -> str:
+    """Return what there is to know of one method."""
+    text = inspect.cleandoc(about)
+    first, _, rest = text.partition("\n")
+    facts = [f"option {option.told()}" for option in options_of(method)]
+    facts += [f"search `{option}`: {', '.join(map(repr, values))}" for option, values in method.search_space.items()]
+    for kind, problem in PROBLEMS.items():
+        if reason := method.skip(problem):
+            facts.append(f"skips {kind}: {reason}")
+    if not method.early_stopping:
+        facts.append("trains all epochs: no early stopping")
+    facts += [f"fails the check `{check}`: {reason}" for check, reason in method.expected_failures.items()]
+    body = "\n".join(f"- {fact}" for fact in facts)
+    own = inspect.getdoc(type(method)) or ""
+    parts = [f"## {name}", first, own, _fenced(rest.strip("\n")), body]
+    return "\n" + "\n\n".join(part for part in parts if part)
+
+
+def costs(method: Method) -> tuple[str, str, str]:
+    """Return what a draw costs and what a network keeps, as the table says it."""
+    task = next(problem.task for problem in PROBLEMS.values() if method.skip(problem) is None)
+    own, plain = counted(method, task), counted(Plain(), task)
+    return _times(own, plain, "draw_operations"), f"{own.random_numbers:,}", _times(own, plain, "kept")
+
+
+def _times(own: Work, plain: Work, what: str) -> str:
+    return f"{getattr(own, what) / getattr(plain, what):.2f}"
+
+
+def _fenced(text: str) -> str:
+    """Return a docstring's paragraphs with its equations as blocks of code."""
+    return "\n\n".join(f"```text\n{part.text}\n```" if part.equation else part.text for part in paragraphs(text))
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("file", type=Path, help="what is written")
+    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")

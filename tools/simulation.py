@@ -1,0 +1,69 @@
+"""Simulated studies whose truth is known: what the tests of this package are measured on.
+
+Noise has mean 0 and variance 1, so that effects are in standard deviations of one method over seeds.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from bench.stats.tests import Array
+
+Noise = Literal["gaussian", "skewed", "heavy-tailed"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
+
+
+def noise(kind: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Return noise of mean 0 and variance 1: normal, exponential, or Student t with 3 degrees of freedom."""
+    if kind == "gaussian":
+        return generator.normal(size=shape)
+    if kind == "skewed":
+        return generator.exponential(size=shape) - 1.0
+    return np.asarray(generator.standard_t(3.0, size=shape) / np.sqrt(3.0))
+
+
+def repeated_runs(kind: Noise, shape: tuple[int, ...], methods: int, generator: np.random.Generator) -> Array:
+    """Return values `[methods, *shape]` of methods that do not differ: a part that pairs share, and noise of their own.
+
+    `shape` ends with the pairs. The methods are exchangeable, which is what "no difference" means.
+    """
+    return noise(kind, shape, generator) + noise(kind, (methods, *shape), generator)
+
+
+def lopsided_differences(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Return differences of mean 0 whose noise is skewed: one method is steady, the other has rare bad runs.
+
+    Equal means, but not exchangeable: what a test of means is not made for when there are few pairs.
+    """
+    return noise("skewed", shape, generator)
+
+
+def overlapping_splits(kind: Noise, studies: int, splits: int, generator: np.random.Generator) -> Array:
+    """Return differences `[studies, splits]` of test error between two equally good regressions on random splits.
+
+    Every study has one table of 100 rows, split at random into 90 training and 10 test rows again and again. Least
+    squares sees the first 5 features or the last 5, which matter alike; the target has noise of the given kind.
+    """
+    rows, features, tested = 100, 5, 10
+    found = np.empty((studies, splits))
+    for start in range(0, studies, 100):
+        count = min(100, studies - start)
+        x = generator.normal(size=(count, rows, 2 * features))
+        y = x.sum(axis=-1) + noise(kind, (count, rows), generator)
+        order = np.argsort(generator.random((count, splits, rows)), axis=-1)
+        test = np.zeros((count, splits, rows))
+        np.put_along_axis(test, order[..., :tested], 1.0, axis=-1)
+        errors = [_test_error(x[..., part], y, test) for part in (slice(features), slice(features, None))]
+        found[start : start + count] = errors[0] - errors[1]
+    return found
+
+
+def _test_error(x: Array, y: Array, test: Array) -> Array:
+    """Mean squared error on the test rows of least squares on the others, for every study and split."""
+    studies, rows, features = x.shape
+    products = (x[..., :, None] * x[..., None, :]).reshape(studies, rows, features**2)
+    gram = ((1.0 - test) @ products).reshape(*test.shape[:2], features, features)
+    moment = (1.0 - test) @ (x * y[..., None])
+    coefficients = np.linalg.solve(gram, moment[..., None])[..., 0]
+    residual = y[:, None, :] - coefficients @ np.swapaxes(x, -1, -2)
+    return np.asarray((np.square(residual) * test).sum(axis=-1) / test.sum(axis=-1))
