@@ -1,26 +1,20 @@
-"""The conformance kit: what every method, dataset and report is asked to pass, for pytest and 'uqbench verify'.
+"""The conformance kit: the checks that every method, dataset and report has to pass, for pytest and 'uqbench verify'.
 
-A test file of a plug-in's author:
+In the test file of a plug-in:
 
     @pytest.mark.parametrize("check", method_checks(), ids=str)
     def test_conformance(check):
         run_check(check, MyMethod())
+
+The tests of a report have `example_results()`: results to write a section about, without a run.
 """
 
 from bench.testing.check import Check, CheckFailure, NotApplicable, Verdict
 from bench.testing.dataset_checks import dataset_checks
 from bench.testing.method_checks import method_checks
 from bench.testing.report_checks import report_checks
+from bench.testing.report_results import ExampleResults, example_results
 from bench.testing.verify import run_check, verify
 
-__all__ = [
-    "Check",
-    "CheckFailure",
-    "NotApplicable",
-    "Verdict",
-    "dataset_checks",
-    "method_checks",
-    "report_checks",
-    "run_check",
-    "verify",
-]
+__all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "example_results"]
+__all__ += ["method_checks", "report_checks", "run_check", "verify"]

@@ -12,7 +12,7 @@ from bench.api import Facts, Figure, Report, Section, Table, Text
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
-from bench.testing.report_results import SITUATIONS, MadeResults, made
+from bench.testing.report_results import SITUATIONS, ExampleResults, example_results
 
 FRAMES = ("frame", "cells", "remarks")
 
@@ -23,7 +23,7 @@ class ReportSubject:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def section(self, results: MadeResults) -> Section | None:
+    def section(self, results: ExampleResults) -> Section | None:
         """Return what the report makes of some results; its figures leave nothing open behind."""
         with _figures_closed(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -161,7 +161,7 @@ def _closed(subject: ReportSubject) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            subject.report.section(made())
+            subject.report.section(example_results())
         left = set(pyplot.get_fignums()) - set(figures)
         changed = sorted(name for name, value in matplotlib.rcParams.items() if settings.get(name) != value)
     finally:
@@ -173,7 +173,7 @@ def _closed(subject: ReportSubject) -> None:
 
 
 def _repeatable(subject: ReportSubject) -> None:
-    one, other = (_told(subject.section(made())) for _ in range(2))
+    one, other = (_told(subject.section(example_results())) for _ in range(2))
     require(
         one == other, "the same results gave another section; leave out times and random numbers, sort what is a set"
     )
@@ -195,4 +195,4 @@ def _told(section: Section | None) -> list[str]:
 
 def _global_randomness(subject: ReportSubject) -> None:
     with global_generators_untouched("pass a np.random.default_rng(number) where numbers are drawn"):
-        subject.section(made())
+        subject.section(example_results())

@@ -1,4 +1,4 @@
-"""Results that no run made: what reports are shown to see how they take it."""
+"""Generated results, for the checks and tests of reports: no run is needed."""
 
 import json
 import math
@@ -12,29 +12,26 @@ from bench.api import Array, Curves
 from bench.spec.protocol import Protocol
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
+CELL = ["key", "spec", "status", "message", "training", "environment"]
 METRICS = {"line": ("rmse", "nll", "crps", "picp"), "heaps": ("accuracy", "ece", "brier")}
 
 
 @dataclass(eq=False)
-class MadeResults:
-    """The results of a suite as `bench.api.Results` describes them."""
+class ExampleResults:
+    """The results of a suite, with the attributes of `bench.api.Results`."""
 
-    suite: str = "made"
-    title: str = "Made for a check"
+    suite: str = "example"
+    title: str = "Example results"
     baseline: str | None = None
     metrics: list[str] = field(default_factory=list)
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*PLACE, "key", "metric", "value"]))
-    cells: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(
-            columns=[*PLACE, "key", "spec", "status", "message", "training", "environment"]
-        )
-    )
+    cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*PLACE, *CELL]))
     remarks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["dataset", "method", "text"]))
     predictions: dict[str, Curves] = field(default_factory=dict)
 
     @property
     def failures(self) -> pd.DataFrame:
-        """One row a cell that failed or diverged."""
+        """The cells that failed or diverged, one row each."""
         lost = self.cells[self.cells["status"].isin(["failed", "diverged"])]
         return lost[[*PLACE, "status"]].assign(message=[str(m).partition("\n")[0] for m in lost["message"]])
 
@@ -48,21 +45,24 @@ class MadeResults:
         return {} if curves is None else {name: a for name, a in vars(curves).items() if a is not None}
 
 
-def made(
+def example_results(
     methods: Sequence[str] = ("first", "second", "third"),
     datasets: Sequence[str] = ("line", "heaps"),
     seeds: int = 3,
     lost: str = "",
     change: Callable[[float], float] = lambda value: value,
-) -> MadeResults:
-    """Return results of some methods; one of them may be lost on the first dataset."""
+) -> ExampleResults:
+    """Return random results of these methods, the same in every call.
+
+    All cells of the method `lost` on the first dataset fail or diverge; `change` is applied to every value.
+    """
     random = np.random.default_rng(3)
     values, cells, predictions = [], [], {}
     for number, dataset in enumerate(datasets):
         kind = list(METRICS)[number % 2]
         for method in methods:
             for seed in range(seeds):
-                place, key = ("made", dataset, seed, method, seed), f"{number}{methods.index(method)}{seed}" * 8
+                place, key = ("example", dataset, seed, method, seed), f"{number}{methods.index(method)}{seed}" * 8
                 gone = method == lost and number == 0
                 cells.append((*place, key, _spec(dataset, method, seed), *_fate(gone, seed)))
                 if gone:
@@ -71,13 +71,13 @@ def made(
                     values.append((*place, key, metric, change(float(random.uniform(0.1, 0.9)))))
                 if kind == "line":
                     predictions[key] = _curves(random, change)
-    blank = MadeResults()
-    return MadeResults(
+    blank = ExampleResults()
+    return ExampleResults(
         baseline=methods[0],
         metrics=["rmse", "accuracy"],
         frame=pd.DataFrame(values, columns=blank.frame.columns) if values else blank.frame,
         cells=pd.DataFrame(cells, columns=blank.cells.columns),
-        remarks=pd.DataFrame([(datasets[0], "", "the rows are made up")], columns=blank.remarks.columns),
+        remarks=pd.DataFrame([(datasets[0], "", "the rows are generated")], columns=blank.remarks.columns),
         predictions=predictions,
     )
 
@@ -88,7 +88,7 @@ def _spec(dataset: str, method: str, seed: int) -> str:
         "dataset": [dataset, "built in", "1", {}],
         "method": [method, "built in", "1", {"level": 0.1}],
         "protocol": asdict(Protocol()),
-        "data": "made",
+        "data": "example",
         "seed": seed,
     }
     return json.dumps(about, sort_keys=True)
@@ -97,7 +97,7 @@ def _spec(dataset: str, method: str, seed: int) -> str:
 def _fate(gone: bool, seed: int) -> tuple[str, str, str | None, str]:
     environment = json.dumps({"python": "3.11", "device": "cpu", "packages": {"torch": "2.13.0", "seaborn": None}})
     if gone and seed == 0:
-        return "failed", "ValueError: made to fail\n\nTraceback", None, environment
+        return "failed", "ValueError: example of a failure\n\nTraceback", None, environment
     training = {"epochs": [20], "train_loss": [None if gone else 0.2], "validation_loss": [None if gone else 0.3]}
     status, message = ("diverged", "the loss was not finite") if gone else ("ok", "")
     return status, message, json.dumps(training), environment
@@ -110,6 +110,10 @@ def _curves(random: np.random.Generator, change: Callable[[float], float]) -> Cu
     return Curves(observed, np.sin(3 * x), variance, x[:, None], np.sin(3 * x))
 
 
+def _spoil(value: float) -> float:
+    return math.inf if value < 0.3 else math.nan if value < 0.5 else value
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "a|b$\\frac{",
@@ -118,12 +122,12 @@ HOSTILE = (
     "多言語 ñ 🙂",
 )
 
-SITUATIONS: dict[str, Callable[[], MadeResults]] = {
-    "empty": MadeResults,
-    "normal": made,
-    "one-method": lambda: made(methods=("only",), seeds=1),
-    "failed-cells": lambda: made(lost="second"),
-    "all-failed": lambda: made(methods=("only",), datasets=("line",), lost="only"),
-    "not-finite": lambda: made(change=lambda value: math.inf if value < 0.3 else math.nan if value < 0.5 else value),
-    "hostile-names": lambda: made(methods=HOSTILE, datasets=HOSTILE[:2]),
+SITUATIONS: dict[str, Callable[[], ExampleResults]] = {
+    "empty": ExampleResults,
+    "normal": example_results,
+    "one-method": lambda: example_results(methods=("only",), seeds=1),
+    "failed-cells": lambda: example_results(lost="second"),
+    "all-failed": lambda: example_results(methods=("only",), datasets=("line",), lost="only"),
+    "not-finite": lambda: example_results(change=_spoil),
+    "hostile-names": lambda: example_results(methods=HOSTILE, datasets=HOSTILE[:2]),
 }

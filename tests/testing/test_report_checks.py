@@ -11,8 +11,8 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Figure, Report, Results, Section, Table, Text
-from bench.testing import report_checks, verify
-from bench.testing.report_results import SITUATIONS, MadeResults
+from bench.testing import ExampleResults, report_checks, verify
+from bench.testing.report_results import SITUATIONS
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def test_reports_leave_no_figure_behind_even_where_they_fail() -> None:
     assert pyplot.get_fignums() == before
 
 
-def test_the_made_results_are_results() -> None:
-    results: Results = MadeResults()
+def test_the_example_results_are_results() -> None:
+    results: Results = ExampleResults()
     assert results.failures.empty
     assert results.curves("x") is None
