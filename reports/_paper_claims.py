@@ -12,7 +12,7 @@ from bench.api import Curves, Results
 from bench.errors import UserError
 from bench.metrics import catalogue, ranked, risk_coverage_curve
 from bench.reports._words import plural, probability
-from bench.stats import AcrossComparison, Comparison, DatasetComparison, Measure, Settings, adjusted, compare
+from bench.stats import Comparison, DatasetComparison, Measure, OverallComparison, Settings, adjust_p_values, compare
 
 Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable"]
 Claim = Mapping[str, Any]
@@ -119,7 +119,7 @@ def _all_compared(claim: Claim, held: Held, frame: pd.DataFrame) -> dict[Pair, C
 def _states(comparisons: Mapping[Pair, Comparison], wanted: str) -> dict[tuple[Pair, str], State]:
     """Return what each pair and dataset says of a claim; p is corrected over all of them."""
     rows = [(pair, row) for pair, comparison in comparisons.items() for row in comparison.rows]
-    p = adjusted([row.p for _, row in rows], SETTINGS.correction)
+    p = adjust_p_values([row.p for _, row in rows], SETTINGS.correction)
     return {(pair, row.dataset): _state(row, float(p[i]), wanted) for i, (pair, row) in enumerate(rows)}
 
 
@@ -182,7 +182,7 @@ def _over(claim: Claim, comparisons: Mapping[Pair, Comparison]) -> Judged:
     test = "Wilcoxon's signed-rank test over datasets"
     if not found:
         return Judged("inconclusive", test, _numbers(comparisons), "at least two datasets with 5 seeds each")
-    p = adjusted([across.p for across in found.values()], SETTINGS.correction)
+    p = adjust_p_values([across.p for across in found.values()], SETTINGS.correction)
     states: dict[Pair, State] = {}
     for i, (pair, across) in enumerate(found.items()):
         sure = p[i] < SETTINGS.alpha
@@ -198,7 +198,7 @@ def _over(claim: Claim, comparisons: Mapping[Pair, Comparison]) -> Judged:
     return Judged(verdict, test, numbers, _datasets_needed(found.values()) if verdict == "inconclusive" else "")
 
 
-def _counts(across: AcrossComparison) -> str:
+def _counts(across: OverallComparison) -> str:
     words = ("better", "worse", "equivalent", "inconclusive")
     told = ", ".join(f"{getattr(across, word)} {word}" for word in words if getattr(across, word))
     return f"{told} of {across.datasets}"

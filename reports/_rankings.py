@@ -6,7 +6,7 @@ from bench.api import Results
 from bench.errors import UserError
 from bench.metrics import Metric
 from bench.reports._words import lead_metrics, metrics_of
-from bench.stats import Accounts, Ranking, rank
+from bench.stats import CellCounts, Ranking, rank
 
 _made: "WeakKeyDictionary[Results, dict[Metric, Ranking]]" = WeakKeyDictionary()
 
@@ -14,14 +14,14 @@ _made: "WeakKeyDictionary[Results, dict[Metric, Ranking]]" = WeakKeyDictionary()
 def rankings(results: Results) -> dict[Metric, Ranking]:
     """Return the rankings that are possible; those of the leading metrics have intervals."""
     if results not in _made:
-        leads, frame, accounts = lead_metrics(results), results.frame, Accounts.of(results.cells)
+        leads, frame, counts = lead_metrics(results), results.frame, CellCounts.of(results.cells)
         found = {}
         for metric in metrics_of(results):
             try:
                 found[metric] = rank(
                     frame[frame["metric"] == metric.name],
                     metric,
-                    cells=accounts,
+                    cells=counts,
                     intervals=metric in leads,
                     pairwise=False,
                 )

@@ -12,7 +12,7 @@ from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Tex
 from bench.api.figure_style import BETTER, EVEN, INK, WORSE, house_style, panels, short
 from bench.metrics import Metric
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
-from bench.stats import Comparison, DatasetComparison, Settings, compare_all
+from bench.stats import Comparison, DatasetComparison, Settings, compare_each
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
@@ -60,7 +60,9 @@ class Overview(Report):
         if base is None or base not in set(rows["method"]):
             return []
         others = [method for method in methods_of(rows) if method != base]
-        return compare_all(rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples))
+        return compare_each(
+            rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples)
+        )
 
 
 def _facts(results: Results) -> dict[str, str]:

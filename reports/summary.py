@@ -4,13 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text
 from bench.metrics import Metric
 from bench.reports._words import arrow, methods_of, metrics_of
-from bench.stats import Settings, corrected, pairings
+from bench.stats import Settings, adjust_p_values, compare_all_pairs
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
@@ -62,7 +61,7 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
     settings = Settings()
     wanted = {m.name: m for metrics in shown.values() for m in metrics if m.relative_to is None}
     found: dict[str, list[tuple[str, str, float, float]]] = {}
-    for one in pairings(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
+    for one in compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
         if results.baseline in one.methods:
             base = one.methods.index(results.baseline)
             found.setdefault(one.dataset, []).extend(
@@ -72,11 +71,11 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
             )
     made = {}
     for dataset, tests in found.items():
-        p = corrected(np.array([test[2] for test in tests]), settings)
+        p = adjust_p_values([test[2] for test in tests], settings.correction)
         made[dataset] = {
             (metric, method): BETTER if gain > 0 else WORSE
-            for (metric, method, _, gain), adjusted in zip(tests, p, strict=True)
-            if adjusted < settings.alpha
+            for (metric, method, _, gain), p_adjusted in zip(tests, p, strict=True)
+            if p_adjusted < settings.alpha
         }
     return made
 

@@ -12,7 +12,7 @@ from bench.api import Array, Figure, Report, Results, Section, Text
 from bench.api.figure_style import INK, house_style, short
 from bench.metrics import Metric
 from bench.reports._words import arrow, lead_metrics, plural
-from bench.stats import Pairings, Settings, corrected, pairings
+from bench.stats import PairwiseTests, Settings, adjust_p_values, compare_all_pairs
 
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
 # dark would replace the ends of the scale and leave what lies between.
@@ -30,7 +30,9 @@ class Wins(Report):
         """Return the matrices, or None where there are no two methods with results."""
         figures = []
         for metric in lead_metrics(results):
-            found = [one for one in pairings(results.frame, [metric], cells=results.cells) if len(one.methods) > 1]
+            found = [
+                one for one in compare_all_pairs(results.frame, [metric], cells=results.cells) if len(one.methods) > 1
+            ]
             if found:
                 figures.append(_figure(metric, found))
         if not figures:
@@ -44,7 +46,7 @@ class Wins(Report):
         return Section("Wins, ties and losses", [Text(said), *figures])
 
 
-def _figure(metric: Metric, found: list[Pairings]) -> Figure:
+def _figure(metric: Metric, found: list[PairwiseTests]) -> Figure:
     methods = list(dict.fromkeys(method for one in found for method in one.methods))
     counts, effect = _counted(found, methods)
     order = np.argsort(-np.nanmean(np.where(np.isnan(effect), 0.5, effect), axis=1), kind="stable")
@@ -101,7 +103,7 @@ def _figure(metric: Metric, found: list[Pairings]) -> Figure:
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 
 
-def _counted(found: list[Pairings], methods: list[str]) -> tuple[Array, Array]:
+def _counted(found: list[PairwiseTests], methods: list[str]) -> tuple[Array, Array]:
     """Return `[better | open | worse, row, column]` counts of datasets, and the mean A12."""
     settings, size = Settings(), len(methods)
     counts, total, seen = np.zeros((3, size, size)), np.zeros((size, size)), np.zeros((size, size))
@@ -109,7 +111,7 @@ def _counted(found: list[Pairings], methods: list[str]) -> tuple[Array, Array]:
         places = np.array([methods.index(method) for method in one.methods])
         upper = np.triu_indices(len(places), 1)
         p = np.full(one.p.shape, np.nan)
-        p[upper] = corrected(one.p[upper], settings)
+        p[upper] = adjust_p_values(one.p[upper], settings.correction)
         p.T[upper] = p[upper]
         grid = np.ix_(places, places)
         verdict, known = one.better(p, settings.alpha), ~np.isnan(one.wins)

@@ -9,7 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bench.leaderboard.rows import Row, protocol_notes
-from bench.stats import Declared, Settings, adjusted, bca_interval, hull, losses, permutation_test, t_interval, t_test
+from bench.stats import (
+    MetricLike,
+    Settings,
+    adjust_p_values,
+    bca_interval,
+    hull,
+    losses,
+    permutation_test,
+    t_interval,
+    t_test,
+)
 from bench.stats.compare import FEWEST_PAIRS
 
 NAN = float("nan")
@@ -50,7 +60,7 @@ class Board:
 
 
 def dataset_board(
-    rows: Sequence[Row], values: pd.DataFrame, measure: Declared, *, task: str, device: str | None, settings: Settings
+    rows: Sequence[Row], values: pd.DataFrame, measure: MetricLike, *, task: str, device: str | None, settings: Settings
 ) -> Board:
     """Rank the methods of `rows`, all on one dataset, by the metric; `values` has columns method, split, seed, value.
 
@@ -145,7 +155,7 @@ def _better(loss: Array, finite: Mask, share: float, settings: Settings) -> tupl
         d = loss[first][:, kept] - loss[second][:, kept]
         gap[which] = d.mean(axis=-1)
         p[which] = _p(d, share, settings)
-    corrected = adjusted(p, settings.correction)
+    corrected = adjust_p_values(p, settings.correction)
     better = np.zeros((len(loss), len(loss)), dtype=np.bool_)
     for n, (i, j) in enumerate(couples):
         if corrected[n] < settings.alpha:

@@ -7,14 +7,14 @@ import pandas as pd
 from bench.errors import UserError
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.rows import Row
-from bench.stats import Declared, Ranking, Settings, rank
+from bench.stats import MetricLike, Ranking, Settings, rank
 
 
 def overall_board(
     rows: Sequence[Row],
     frame: pd.DataFrame,
     cells: pd.DataFrame,
-    measure: Declared,
+    measure: MetricLike,
     *,
     task: str,
     device: str | None,

@@ -8,7 +8,7 @@ import pandas as pd
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
 from bench.store.results import StoredResults
-from bench.stats import average_ranks, losses, repeats
+from bench.stats import average_ranks, losses, pair_repeats
 
 COLUMNS = 5  # metrics beside each other
 NAME = 22  # characters of a method
@@ -55,7 +55,7 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
     if len(methods) < 2:
         return {}, 0
     try:
-        whole = [one for one in repeats(rows, metric, methods, cells) if one.values.shape[1]]
+        whole = [one for one in pair_repeats(rows, metric, methods, cells) if one.values.shape[1]]
     except UserError:
         return {}, 0
     if not whole:

@@ -4,7 +4,6 @@
 functions below them work on plain arrays. docs/statistics.md tells which test decides what, and how well.
 """
 
-from bench.stats.accounts import Accounts
 from bench.stats.aggregate import (
     Estimate,
     Profile,
@@ -14,16 +13,17 @@ from bench.stats.aggregate import (
     interquartile_mean_interval,
     performance_profile,
 )
-from bench.stats.all_pairs import Pairings, corrected, pairings
+from bench.stats.all_pairs import PairwiseTests, compare_all_pairs
 from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, hull, percentile_interval
-from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_all
-from bench.stats.compare_over_datasets import AcrossComparison
-from bench.stats.corrections import adjusted, benjamini_hochberg, holm
+from bench.stats.cell_counts import CellCounts
+from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_each
+from bench.stats.compare_over_datasets import OverallComparison
+from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
-from bench.stats.pairing import Declared, Lost, Measure, Repeats, losses, repeats
+from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
-from bench.stats.rank import RankedMethod, RankedPair, Ranking, rank
+from bench.stats.rank import MethodRank, PairTest, Ranking, rank
 from bench.stats.rank_tests import (
     average_ranks,
     critical_difference,
@@ -32,7 +32,7 @@ from bench.stats.rank_tests import (
     iman_davenport,
     nemenyi,
     rank_groups,
-    ranks_of,
+    ranks_per_dataset,
     wilcoxon_holm,
 )
 from bench.stats.settings import Margin, Settings, Verdict
@@ -47,33 +47,33 @@ from bench.stats.tests import (
 )
 
 __all__ = [
-    "Accounts",
-    "AcrossComparison",
+    "CellCounts",
     "Comparison",
     "DatasetComparison",
-    "Declared",
     "Estimate",
     "Interval",
-    "Lost",
+    "LostCells",
     "Margin",
     "Measure",
-    "Pairings",
+    "MethodRank",
+    "MetricLike",
+    "OverallComparison",
+    "PairTest",
+    "PairwiseTests",
     "Posterior",
     "Profile",
-    "RankedMethod",
-    "RankedPair",
     "Ranking",
     "Repeats",
     "Settings",
     "Verdict",
-    "adjusted",
+    "adjust_p_values",
     "average_ranks",
     "bca_interval",
     "benjamini_hochberg",
     "cliffs_delta",
     "compare",
-    "compare_all",
-    "corrected",
+    "compare_all_pairs",
+    "compare_each",
     "correlated_t_test",
     "critical_difference",
     "detectable_difference",
@@ -89,7 +89,7 @@ __all__ = [
     "interquartile_mean_interval",
     "losses",
     "nemenyi",
-    "pairings",
+    "pair_repeats",
     "pairs_needed",
     "percentile_interval",
     "performance_profile",
@@ -98,8 +98,7 @@ __all__ = [
     "power",
     "rank",
     "rank_groups",
-    "ranks_of",
-    "repeats",
+    "ranks_per_dataset",
     "signed_rank",
     "smallest_permutation_p",
     "standardised_difference",

@@ -16,6 +16,8 @@ from bench.stats.bootstrap import percentile_interval, resampling_weights
 from bench.stats.effects import superiority
 from bench.stats.tests import Array
 
+COMPARABLE = 10.0  # standard deviations over seeds may differ by this factor between datasets
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -123,3 +125,20 @@ def performance_profile(
         sampled += resampling_weights(len(below), resamples, generator) @ below / len(losses)
     ends = percentile_interval(sampled.T, level)
     return Profile(places, share, ends[:, 0], ends[:, 1])
+
+
+def comparable(deviations: Sequence[float]) -> bool:
+    """Whether the largest standard deviation over seeds is at most ten times the smallest that is not zero."""
+    some = [value for value in deviations if value > 0.0]
+    return len(some) < 2 or max(some) <= COMPARABLE * min(some)
+
+
+def standardised(losses: ArrayLike) -> Array:
+    """Return losses `[methods, repeats]` of one dataset without what the methods share, in units of what is left.
+
+    A hard split is hard for all: each repeat's mean over the methods is taken away, then everything is divided by its
+    standard deviation. 0 is the average method.
+    """
+    x = np.asarray(losses, dtype=np.float64)
+    rest = x - x.mean(axis=0)
+    return np.asarray(rest / (rest.std() or 1.0))

@@ -10,17 +10,16 @@ import numpy as np
 import pandas as pd
 
 from bench.stats import tests
-from bench.stats.accounts import Accounts
+from bench.stats.cell_counts import CellCounts
 from bench.stats.compare import FEWEST_PAIRS
-from bench.stats.corrections import adjusted
 from bench.stats.effects import superiority
-from bench.stats.pairing import Declared, grids, losses, splits_overlap
+from bench.stats.pairing import MetricLike, grids, losses, splits_overlap
 from bench.stats.settings import Settings
 from bench.stats.tests import Array
 
 
 @dataclass(frozen=True)
-class Pairings:
+class PairwiseTests:
     """All methods on one dataset by one metric; arrays are `[method, other]`."""
 
     dataset: str
@@ -36,28 +35,28 @@ class Pairings:
         return np.where(p_adjusted < alpha, np.sign(self.gain), 0.0)
 
 
-def pairings(
+def compare_all_pairs(
     frame: pd.DataFrame,
-    measures: Sequence[Declared],
+    measures: Sequence[MetricLike],
     *,
-    cells: pd.DataFrame | Accounts | None = None,
+    cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
-) -> list[Pairings]:
+) -> list[PairwiseTests]:
     """Return the pairings of every dataset and metric; no p is corrected yet, as the family is the caller's."""
-    accounts = Accounts.of(cells)
+    counts = CellCounts.of(cells)
     wanted = {measure.name: measure for measure in measures}
     shares: dict[str, float] = {}  # of the rows of the data, the same for all metrics
     made = []
     for grid in grids(frame, list(wanted)):
         if grid.dataset not in shares:
-            overlap = splits_overlap(grid.dataset, grid.splits, accounts)
+            overlap = splits_overlap(grid.dataset, grid.splits, counts)
             shares[grid.dataset] = settings.test_share if overlap else 0.0
         numbers = losses(grid.values.T, wanted[grid.metric])
         made.append(_one(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
     return made
 
 
-def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> Pairings:
+def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> PairwiseTests:
     count = len(methods)
     finite = np.isfinite(values)
     both = finite[:, None, :] & finite[None, :, :]
@@ -72,7 +71,7 @@ def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share
         kept = both[i, j]
         if kept.any():
             gain[i, j], p[i, j], wins[i, j] = _tested(values[i, kept], values[j, kept], share)
-    return Pairings(dataset, metric, tuple(methods), pairs, gain, p, wins)
+    return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins)
 
 
 def _tested(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
@@ -86,8 +85,3 @@ def _tested(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
         if flat.any():
             p = np.where(flat, tests.smallest_permutation_p(d.shape[-1]), p)
     return d.mean(axis=-1), p, superiority(b, a)
-
-
-def corrected(p: Array, settings: Settings = Settings()) -> Array:  # noqa: B008  # a frozen dataclass
-    """Return the p of one family, corrected together, in the shape they came in."""
-    return adjusted(np.ravel(p), settings.correction).reshape(np.shape(p))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from bench.stats.shared_resamples import drawn_once
+from bench.stats.shared_resamples import draw_cached
 from bench.stats.tests import Array, is_constant, standard_error
 
 
@@ -51,7 +51,7 @@ def signed_rank(
     def draw(generator: np.random.Generator) -> Array:
         return generator.dirichlet(np.concatenate([[prior], np.ones(len(d) - 1)]), size=samples)
 
-    weights = drawn_once(generator, ("Dirichlet weights", len(d), prior, samples), draw)
+    weights = draw_cached(generator, ("Dirichlet weights", len(d), prior, samples), draw)
     middle = (d[:, None] + d[None, :]) / 2.0
     wins = np.zeros(3, dtype=np.int64)
     for start in range(0, samples, 2_000):  # products so small stay on one thread: on a busy machine, 5 times quicker

@@ -5,7 +5,7 @@ import scipy.special
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from bench.stats.shared_resamples import drawn_once
+from bench.stats.shared_resamples import draw_cached
 from bench.stats.tests import Array, variance_factor
 
 
@@ -15,7 +15,7 @@ def resampling_weights(size: int, resamples: int, generator: np.random.Generator
     def draw(generator: np.random.Generator) -> Array:
         return generator.multinomial(size, np.full(size, 1.0 / size), size=resamples) / size
 
-    return drawn_once(generator, ("resampling weights", size, resamples), draw)
+    return draw_cached(generator, ("resampling weights", size, resamples), draw)
 
 
 def small_sample_tail(tail: float, size: int) -> float:

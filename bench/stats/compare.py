@@ -14,13 +14,13 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import planning, tests
-from bench.stats.accounts import Accounts
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
-from bench.stats.compare_over_datasets import AcrossComparison, compare_across
-from bench.stats.corrections import NAMES, adjusted
+from bench.stats.cell_counts import CellCounts
+from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
+from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
-from bench.stats.pairing import Declared, Direction, Lost, Repeats, grids, losses, repeats, repeats_of
+from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, grids, losses, pair_grid, pair_repeats
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array
 
@@ -69,7 +69,7 @@ class DatasetComparison:
     pairs_for_margin: int | None = None  # None: no number of repeats reaches it
     pairs_for_difference: int | None = None
     verdict: Verdict = "inconclusive"
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostCells, ...] = ()
     messages: tuple[str, ...] = ()
 
 
@@ -83,16 +83,16 @@ class Comparison:
     family: str  # which tests were corrected together, in words
     family_size: int
     rows: tuple[DatasetComparison, ...]
-    across: tuple[AcrossComparison, ...]  # one a metric with at least two datasets
+    across: tuple[OverallComparison, ...]  # one a metric with at least two datasets
 
 
 def compare(
     frame: pd.DataFrame,
     a: str,
     b: str,
-    measures: Sequence[Declared],
+    measures: Sequence[MetricLike],
     *,
-    cells: pd.DataFrame | Accounts | None = None,
+    cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> Comparison:
     """Compare A with B on every dataset by every metric.
@@ -100,64 +100,64 @@ def compare(
     `frame` has one row a value (dataset, split, method, seed, metric, value); `cells`, one row a cell with its status,
     is where diverged, failed and missing cells are counted from.
     """
-    accounts = Accounts.of(cells)
-    _check_names(frame, accounts, a, b)
-    groups = [(measure, repeated) for measure in measures for repeated in repeats(frame, measure, [a, b], accounts)]
+    counts = CellCounts.of(cells)
+    _check_names(frame, counts, a, b)
+    groups = [(measure, repeated) for measure in measures for repeated in pair_repeats(frame, measure, [a, b], counts)]
     if not groups:
         names = ", ".join(measure.name for measure in measures) or "none"
         raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
     return _compared(a, b, groups, settings)
 
 
-def compare_all(
+def compare_each(
     frame: pd.DataFrame,
     methods: Sequence[str],
     b: str,
-    measure: Declared,
+    measure: MetricLike,
     *,
-    cells: pd.DataFrame | Accounts | None = None,
+    cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> list[Comparison]:
     """Compare each of several methods with B by one metric: as `compare` of the cells of the two alone would.
 
     The frame is looked through once. Every comparison is a family of tests by itself.
     """
-    accounts, tables = Accounts.of(cells), grids(frame, [measure.name], [*methods, b])
+    counts, tables = CellCounts.of(cells), grids(frame, [measure.name], [*methods, b])
     made = []
     for a in methods:
-        own = accounts.only([a, b])
+        own = counts.only([a, b])
         pairs = [grid.of([a, b]) for grid in tables]
-        groups = [(measure, repeats_of(grid, own)) for grid in pairs if len(grid.values)]
+        groups = [(measure, pair_grid(grid, own)) for grid in pairs if len(grid.values)]
         if groups:
             made.append(_compared(a, b, groups, settings))
     return made
 
 
-def _compared(a: str, b: str, groups: Sequence[tuple[Declared, Repeats]], settings: Settings) -> Comparison:
+def _compared(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
     family_size = sum(repeated.values.shape[1] >= FEWEST_PAIRS for _, repeated in groups)
     rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
-    p = adjusted([row.p for row in rows], settings.correction)
-    equivalence = adjusted([row.equivalence_p for row in rows], settings.correction)
+    p = adjust_p_values([row.p for row in rows], settings.correction)
+    equivalence = adjust_p_values([row.equivalence_p for row in rows], settings.correction)
     decided = tuple(_decided(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
     datasets, metrics = len({row.dataset for row in rows}), len({row.metric for row in rows})
     family = (
         f"{NAMES[settings.correction]} over {family_size} test{'s' * (family_size != 1)} "
         f"({datasets} dataset{'s' * (datasets > 1)}, {metrics} metric{'s' * (metrics > 1)})"
     )
-    across = compare_across(decided, groups, settings)
+    across = compare_over_datasets(decided, groups, settings)
     return Comparison(a, b, settings, family, family_size, decided, across)
 
 
-def _check_names(frame: pd.DataFrame, accounts: Accounts, a: str, b: str) -> None:
+def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> None:
     if a == b:
         raise UserError(f"{a} is compared with itself; name two methods")
-    known = set(frame["method"].unique()) | accounts.methods()
+    known = set(frame["method"].unique()) | counts.methods()
     for name in (a, b):
         if name not in known:
             raise unknown_name("method", name, known)
 
 
-def _compare_one(measure: Declared, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
+def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
     share = settings.test_share if repeated.overlap else 0.0
     pairs = repeated.values.shape[1]
     row = DatasetComparison(

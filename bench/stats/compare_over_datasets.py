@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.stats import planning
-from bench.stats.aggregate import Estimate, improvement_probability
+from bench.stats.aggregate import COMPARABLE, Estimate, comparable, improvement_probability
 from bench.stats.bayes import Posterior, signed_rank
-from bench.stats.corrections import adjusted
+from bench.stats.corrections import adjust_p_values
 from bench.stats.effects import pooled_deviation
-from bench.stats.pairing import Declared, Repeats, losses
-from bench.stats.scales import COMPARABLE, comparable
+from bench.stats.pairing import MetricLike, Repeats, losses
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -26,7 +25,7 @@ WILCOXON_COST = math.pi / 3.0
 
 
 @dataclass(frozen=True)
-class AcrossComparison:
+class OverallComparison:
     """A against B over datasets by one metric, decided by Wilcoxon's signed-rank test of the mean differences."""
 
     metric: str
@@ -49,9 +48,9 @@ class AcrossComparison:
     messages: tuple[str, ...] = ()
 
 
-def compare_across(
-    rows: Sequence["DatasetComparison"], groups: Sequence[tuple[Declared, Repeats]], settings: Settings
-) -> tuple[AcrossComparison, ...]:
+def compare_over_datasets(
+    rows: Sequence["DatasetComparison"], groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings
+) -> tuple[OverallComparison, ...]:
     """Return one comparison a metric that has at least two datasets with a tested difference."""
     metrics = list(dict.fromkeys(row.metric for row in rows))
     found = []
@@ -64,13 +63,13 @@ def compare_across(
         if len(chosen) > 1:
             found.append(chosen)
     made = [_across(chosen, settings, len(found)) for chosen in found]
-    p = adjusted([one.p for one in made], settings.correction)
+    p = adjust_p_values([one.p for one in made], settings.correction)
     return tuple(_decided(one, float(p[i]), settings) for i, one in enumerate(made))
 
 
 def _across(
-    chosen: Sequence[tuple["DatasetComparison", Declared, Repeats]], settings: Settings, family_size: int
-) -> AcrossComparison:
+    chosen: Sequence[tuple["DatasetComparison", MetricLike, Repeats]], settings: Settings, family_size: int
+) -> OverallComparison:
     rows = [row for row, _, _ in chosen]
     loss_a = [losses(repeated.values[0], measure) for _, measure, repeated in chosen]
     loss_b = [losses(repeated.values[1], measure) for _, measure, repeated in chosen]
@@ -94,7 +93,7 @@ def _across(
     words = Counter(row.verdict for row in rows)
     seen = planning.detectable_difference(spread, len(d), target=settings.power, alpha=alpha, estimated_from=len(d))
     needed = planning.pairs_needed(margin, spread, target=settings.power, alpha=alpha, estimated_from=len(d))
-    return AcrossComparison(
+    return OverallComparison(
         metric=rows[0].metric,
         datasets=len(d),
         better=words["better"],
@@ -114,7 +113,7 @@ def _across(
     )
 
 
-def _decided(one: AcrossComparison, p: float, settings: Settings) -> AcrossComparison:
+def _decided(one: OverallComparison, p: float, settings: Settings) -> OverallComparison:
     verdict: Verdict = "inconclusive"
     if p < settings.alpha:
         verdict = "better" if one.signed_ranks < 0.0 else "worse"

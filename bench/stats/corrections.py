@@ -29,7 +29,7 @@ def benjamini_hochberg(p: ArrayLike) -> Array:
     return _back(np.minimum(np.minimum.accumulate(steps[..., ::-1], axis=-1)[..., ::-1], 1.0), order)
 
 
-def adjusted(p: ArrayLike, correction: Correction) -> Array:
+def adjust_p_values(p: ArrayLike, correction: Correction) -> Array:
     """Return adjusted p-values; NaN (no test was possible) stays NaN and is no member of the family."""
     values = np.array(p, dtype=np.float64)
     known = ~np.isnan(values)

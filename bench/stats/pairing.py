@@ -10,14 +10,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
-from bench.stats.accounts import Accounts, States
+from bench.stats.cell_counts import CellCounts, States
 from bench.stats.tests import Array
 
 Direction = Literal["lower", "higher", "target"]
 REPEAT = ["split", "seed"]
 
 
-class Declared(Protocol):
+class MetricLike(Protocol):
     """What statistics know about a metric: the metrics of `bench.metrics` are such, and so is `Measure`."""
 
     @property
@@ -45,7 +45,7 @@ class Measure:
     target: float | None = None
 
 
-def losses(values: ArrayLike, measure: Declared) -> Array:
+def losses(values: ArrayLike, measure: MetricLike) -> Array:
     """Return values as numbers of which lower is better: themselves, their negatives, their distance to the target."""
     x = np.asarray(values, dtype=np.float64)
     if measure.direction == "target":
@@ -54,7 +54,7 @@ def losses(values: ArrayLike, measure: Declared) -> Array:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostCells:
     """Cells of one method on one dataset that gave no number."""
 
     method: str
@@ -83,7 +83,7 @@ class Repeats:
 
     dataset: str
     values: Array
-    lost: tuple[Lost, ...]
+    lost: tuple[LostCells, ...]
     unpaired: int  # repeats that some of the methods have and others do not
     overlap: bool  # the repeats are different splits of the data, not only different seeds
     messages: tuple[str, ...] = field(default=())
@@ -159,23 +159,23 @@ def _places(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([names.index(name) for name in known], dtype=np.int64)[codes]
 
 
-def repeats(
-    frame: pd.DataFrame, measure: Declared, methods: Sequence[str], cells: pd.DataFrame | Accounts | None = None
+def pair_repeats(
+    frame: pd.DataFrame, measure: MetricLike, methods: Sequence[str], cells: pd.DataFrame | CellCounts | None = None
 ) -> list[Repeats]:
     """Return the paired repeats of every dataset on which all the methods have the metric, or should have it.
 
     A repeat counts where every method has a finite number (paired deletion); `messages` and `lost` say what did not.
     """
-    accounts = Accounts.of(cells)
-    return [repeats_of(grid, accounts) for grid in grids(frame, [measure.name], methods)]
+    counts = CellCounts.of(cells)
+    return [pair_grid(grid, counts) for grid in grids(frame, [measure.name], methods)]
 
 
-def repeats_of(grid: Grid, accounts: Accounts) -> Repeats:
+def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     """Return the paired repeats of all methods of a grid."""
     finite = np.isfinite(grid.values)
     whole = np.asarray(finite.all(axis=1))
     infinite = np.isinf(grid.values).sum(axis=0)
-    states = accounts.states(grid.dataset)
+    states = counts.states(grid.dataset)
     found = (_lost(method, int(infinite[i]), states) for i, method in enumerate(grid.methods))
     lost = tuple(one for one in found if one)
     unpaired = int((finite.any(axis=1) & ~whole).sum())
@@ -187,16 +187,16 @@ def repeats_of(grid: Grid, accounts: Accounts) -> Repeats:
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
-    overlap = splits_overlap(grid.dataset, grid.splits[whole], accounts)
+    overlap = splits_overlap(grid.dataset, grid.splits[whole], counts)
     return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, overlap, tuple(messages))
 
 
-def _lost(method: str, infinite: int, states: States) -> Lost:
+def _lost(method: str, infinite: int, states: States) -> LostCells:
     own = states.get(method, Counter())
-    return Lost(method, own["diverged"], own["failed"], own["not run"], infinite)
+    return LostCells(method, own["diverged"], own["failed"], own["not run"], infinite)
 
 
-def splits_overlap(dataset: str, splits: NDArray[Any], accounts: Accounts) -> bool:
+def splits_overlap(dataset: str, splits: NDArray[Any], counts: CellCounts) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
-    told = accounts.splits_overlap(dataset)
+    told = counts.splits_overlap(dataset)
     return len(np.unique(splits)) > 1 if told is None else told

@@ -9,11 +9,17 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.stats import rank_tests
-from bench.stats.accounts import Accounts
-from bench.stats.aggregate import Estimate, improvement_probabilities, interquartile_mean_interval
-from bench.stats.corrections import NAMES, adjusted
-from bench.stats.pairing import Declared, Direction, grids, losses, repeats_of
-from bench.stats.scales import COMPARABLE, comparable, standardised
+from bench.stats.aggregate import (
+    COMPARABLE,
+    Estimate,
+    comparable,
+    improvement_probabilities,
+    interquartile_mean_interval,
+    standardised,
+)
+from bench.stats.cell_counts import CellCounts
+from bench.stats.corrections import NAMES, adjust_p_values
+from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -22,7 +28,7 @@ RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
-class RankedMethod:
+class MethodRank:
     """One method over all datasets."""
 
     method: str
@@ -33,7 +39,7 @@ class RankedMethod:
 
 
 @dataclass(frozen=True)
-class RankedPair:
+class PairTest:
     """Two methods over the datasets, the better-ranked first: Wilcoxon's signed-rank test."""
 
     better: str
@@ -55,23 +61,23 @@ class Ranking:
     target: float | None
     settings: Settings
     datasets: tuple[str, ...]
-    methods: tuple[RankedMethod, ...]  # best first
+    methods: tuple[MethodRank, ...]  # best first
     friedman: tuple[float, float]  # chi-squared corrected for ties, p
     friedman_demsar: tuple[float, float]  # the same without the correction, as in Demsar 2006
     iman_davenport: tuple[float, float]  # F of the tie-corrected statistic, p
     iman_davenport_demsar: tuple[float, float]
     critical_difference: float
     family: str
-    pairs: tuple[RankedPair, ...]
+    pairs: tuple[PairTest, ...]
     messages: tuple[str, ...]
 
 
 def rank(
     frame: pd.DataFrame,
-    measure: Declared,
+    measure: MetricLike,
     *,
     methods: Sequence[str] | None = None,
-    cells: pd.DataFrame | Accounts | None = None,
+    cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
     pairwise: bool = True,
     intervals: bool = True,
@@ -83,7 +89,7 @@ def rank(
     without `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
-    places = _places(frame, measure, names, Accounts.of(cells), messages)
+    places = _places(frame, measure, names, CellCounts.of(cells), messages)
     if len(places) < 2:
         raise UserError(
             f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
@@ -132,7 +138,7 @@ def rank(
     )
 
 
-def _methods(frame: pd.DataFrame, measure: Declared, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
+def _methods(frame: pd.DataFrame, measure: MetricLike, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
     known = sorted(frame["method"].unique())
     for name in chosen or ():
         if name not in known:
@@ -157,15 +163,15 @@ class _Place:
 
 
 def _places(
-    frame: pd.DataFrame, measure: Declared, names: Sequence[str], accounts: Accounts, messages: list[str]
+    frame: pd.DataFrame, measure: MetricLike, names: Sequence[str], counts: CellCounts, messages: list[str]
 ) -> list[_Place]:
     """Return the datasets that can be ranked; what is left out is told in `messages`."""
     places = []
     for grid in grids(frame, [measure.name], names):
-        dataset, states = grid.dataset, accounts.states(grid.dataset)
+        dataset, states = grid.dataset, counts.states(grid.dataset)
         gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
         present = [name for name in names if name not in gone]
-        one = repeats_of(grid.of(present), accounts)
+        one = pair_grid(grid.of(present), counts)
         messages += [f"{dataset}: {message}" for message in one.messages]
         if one.values.shape[1] == 0:
             messages.append(f"{dataset}: left out, no repeat has a number of every method")
@@ -199,7 +205,7 @@ def _ranked(
     settings: Settings,
     generator: np.random.Generator,
     resamples: int,
-) -> tuple[RankedMethod, ...]:
+) -> tuple[MethodRank, ...]:
     average = rank_tests.average_ranks(table)
     groups = rank_tests.rank_groups(average, difference)
     runs = [standardised(place.losses) for place in places]
@@ -209,21 +215,21 @@ def _ranked(
         own = [values[i] for values in runs]
         score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
-        made.append(RankedMethod(names[i], float(average[i]), letters, score, means))
+        made.append(MethodRank(names[i], float(average[i]), letters, score, means))
     return tuple(made)
 
 
 def _pairs(
     table: Array, names: Sequence[str], runs: Sequence[Array], settings: Settings, generator: np.random.Generator
-) -> tuple[RankedPair, ...]:
+) -> tuple[PairTest, ...]:
     average, nemenyi = rank_tests.average_ranks(table), rank_tests.nemenyi(table)
     order = [int(i) for i in np.argsort(average, kind="stable")]
     couples = list(combinations(order, 2))
     p = wilcoxon_test(np.stack([table[:, i] - table[:, j] for i, j in couples]))
-    p_adjusted = adjusted(p, settings.correction)
+    p_adjusted = adjust_p_values(p, settings.correction)
     improvements = improvement_probabilities(runs, couples, generator, level=settings.level)
     return tuple(
-        RankedPair(
+        PairTest(
             names[i],
             names[j],
             float(average[j] - average[i]),

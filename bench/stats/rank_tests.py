@@ -13,14 +13,14 @@ from bench.stats.corrections import holm
 from bench.stats.tests import Array, wilcoxon_test
 
 
-def ranks_of(losses: ArrayLike) -> Array:
+def ranks_per_dataset(losses: ArrayLike) -> Array:
     """Return the rank of every method on every dataset; equal losses share the mean of their ranks."""
     return np.asarray(scipy.stats.rankdata(np.asarray(losses, dtype=np.float64), axis=-1))
 
 
 def average_ranks(losses: ArrayLike) -> Array:
     """Return the average rank of every method over the datasets."""
-    return np.asarray(ranks_of(losses).mean(axis=-2))
+    return np.asarray(ranks_per_dataset(losses).mean(axis=-2))
 
 
 def friedman_demsar(losses: ArrayLike) -> tuple[Array, Array]:
@@ -34,7 +34,7 @@ def friedman_demsar(losses: ArrayLike) -> tuple[Array, Array]:
 
 def friedman(losses: ArrayLike) -> tuple[Array, Array]:
     """Return Friedman's chi-squared corrected for ties (scipy's form), and its p; 0 and 1 where all are tied."""
-    table = ranks_of(losses)
+    table = ranks_per_dataset(losses)
     methods = table.shape[-1]
     statistic, _ = friedman_demsar(losses)
     # The correction is the share of the rank variance that ties leave: (k^3 - k) / 12 a dataset without any.

@@ -16,7 +16,7 @@ MOST_BYTES = 64 * 2**20
 _kept: "OrderedDict[Hashable, tuple[Array, Mapping[str, Any]]]" = OrderedDict()
 
 
-def drawn_once(generator: np.random.Generator, what: Hashable, draw: Callable[[np.random.Generator], Array]) -> Array:
+def draw_cached(generator: np.random.Generator, what: Hashable, draw: Callable[[np.random.Generator], Array]) -> Array:
     """Return what `draw` draws, read-only; `what` names the draw and everything it depends on but the generator."""
     state = generator.bit_generator.state
     if state["bit_generator"] != "PCG64":

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 
 from bench.stats.compare import Comparison, DatasetComparison
-from bench.stats.compare_over_datasets import AcrossComparison
+from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
 from bench.stats.pairing import Direction
 from bench.stats.rank import Ranking
@@ -55,7 +55,7 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
     yield from _notes(*row.messages)
 
 
-def _across_lines(across: AcrossComparison, comparison: Comparison) -> Iterator[str]:
+def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator[str]:
     words = [
         (across.better, "better"),
         (across.worse, "worse"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.stats import Measure, compare, corrected, pairings, rank
+from bench.stats import Measure, adjust_p_values, compare, compare_all_pairs, rank
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def frame() -> pd.DataFrame:
 def test_pairings_are_those_of_compare(frame: pd.DataFrame, direction: str) -> None:
     frame.loc[3, "value"] = np.nan  # paired deletion
     measure = Measure("rmse", direction)  # type: ignore[arg-type]
-    found = {one.dataset: one for one in pairings(frame, [measure])}
+    found = {one.dataset: one for one in compare_all_pairs(frame, [measure])}
     for a, b in (("x", "y"), ("y", "z"), ("z", "x")):
         for row in compare(frame, a, b, [measure]).rows:
             one = found[row.dataset]
@@ -36,17 +36,19 @@ def test_pairings_are_those_of_compare(frame: pd.DataFrame, direction: str) -> N
 
 
 def test_few_pairs_have_no_p_and_equal_ones_no_difference(frame: pd.DataFrame) -> None:
-    (few,) = pairings(frame[(frame["seed"] < 4) & (frame["dataset"] == "a")], [Measure("rmse")])
+    (few,) = compare_all_pairs(frame[(frame["seed"] < 4) & (frame["dataset"] == "a")], [Measure("rmse")])
     assert np.isnan(few.p).all()
-    (one,) = pairings(frame[frame["dataset"] == "a"], [Measure("rmse")])
+    (one,) = compare_all_pairs(frame[frame["dataset"] == "a"], [Measure("rmse")])
     assert np.diag(one.p).tolist() == [1.0] * 3
-    assert (one.better(corrected(one.p), 0.05) + one.better(corrected(one.p), 0.05).T == 0).all()
+    assert (
+        one.better(adjust_p_values(one.p, "holm"), 0.05) + one.better(adjust_p_values(one.p, "holm"), 0.05).T == 0
+    ).all()
 
 
 def test_the_same_difference_everywhere_is_decided_by_signs(frame: pd.DataFrame) -> None:
     two = frame[(frame["dataset"] == "a") & (frame["method"] == "x")]
     both = pd.concat([two, two.assign(method="y", value=two["value"] + 1.0)])
-    (one,) = pairings(both, [Measure("rmse")])
+    (one,) = compare_all_pairs(both, [Measure("rmse")])
     (row,) = compare(both, "x", "y", [Measure("rmse")]).rows
     assert one.p[0, 1] == pytest.approx(row.p) == pytest.approx(2 / 2**8)
 

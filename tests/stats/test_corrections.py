@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.stats import Settings, adjusted, benjamini_hochberg, holm
+from bench.stats import Settings, adjust_p_values, benjamini_hochberg, holm
 
 multitest = importlib.import_module("statsmodels.stats.multitest")
 
@@ -19,9 +19,9 @@ def test_adjusted_p_values_are_those_of_statsmodels(size: int) -> None:
 
 
 def test_a_test_that_was_not_possible_is_no_member_of_the_family() -> None:
-    found = adjusted([0.01, math.nan, 0.04], "holm")
+    found = adjust_p_values([0.01, math.nan, 0.04], "holm")
     np.testing.assert_allclose(found, [0.02, np.nan, 0.04])
-    assert np.isnan(adjusted([math.nan], "bh")).all()
+    assert np.isnan(adjust_p_values([math.nan], "bh")).all()
 
 
 def test_families_along_the_last_axis() -> None:

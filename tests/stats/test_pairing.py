@@ -1,4 +1,4 @@
-"""Grids of values and accounts of cells, against pandas' own pivot and plain counting."""
+"""Grids of values and counts of cells, against pandas' own pivot and plain counting."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from bench.errors import UserError
-from bench.stats import Accounts, Measure, compare, compare_all
-from bench.stats.pairing import grids, repeats
+from bench.stats import CellCounts, Measure, compare, compare_each
+from bench.stats.pairing import grids, pair_repeats
 
 Results = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
 VALUES = {
@@ -56,31 +56,31 @@ def test_two_values_of_one_repeat_are_refused(results: Results) -> None:
         grids(pd.concat([frame, frame]), ["rmse"])
 
 
-def test_accounts_count_what_became_of_cells(results: Results) -> None:
-    accounts = Accounts.of(results(VALUES)[1])
-    assert accounts.states("a")["three"] == Counter({"ok": 3, "diverged": 1, "failed": 1, "not run": 1})
-    assert accounts.methods() == {"one", "two", "three"}
-    assert accounts.states("c") == {}
-    assert accounts.only(["one"]).methods() == {"one"}
-    assert Accounts.of(accounts) is accounts
+def test_counts_tell_what_became_of_cells(results: Results) -> None:
+    counts = CellCounts.of(results(VALUES)[1])
+    assert counts.states("a")["three"] == Counter({"ok": 3, "diverged": 1, "failed": 1, "not run": 1})
+    assert counts.methods() == {"one", "two", "three"}
+    assert counts.states("c") == {}
+    assert counts.only(["one"]).methods() == {"one"}
+    assert CellCounts.of(counts) is counts
 
 
 def test_data_that_differs_between_other_methods_is_no_overlap_of_these(results: Results) -> None:
     frame, cells = results({("d", "x"): [1.0, 2.0], ("d", "y"): [2.0, 3.0], ("d", "z"): [2.0, 2.0]})
     cells.loc[cells["method"] == "z", "spec"] = '{"data": "another version"}'
-    accounts = Accounts.of(cells)
-    assert accounts.splits_overlap("d") is True
-    assert accounts.only(["x", "y"]).splits_overlap("d") is False
-    assert Accounts.of(cells.drop(columns="spec")).splits_overlap("d") is None
-    assert repeats(frame, Measure("rmse"), ["x", "y"], accounts)[0].overlap
-    assert not repeats(frame, Measure("rmse"), ["x", "y"], accounts.only(["x", "y"]))[0].overlap
+    counts = CellCounts.of(cells)
+    assert counts.splits_overlap("d") is True
+    assert counts.only(["x", "y"]).splits_overlap("d") is False
+    assert CellCounts.of(cells.drop(columns="spec")).splits_overlap("d") is None
+    assert pair_repeats(frame, Measure("rmse"), ["x", "y"], counts)[0].overlap
+    assert not pair_repeats(frame, Measure("rmse"), ["x", "y"], counts.only(["x", "y"]))[0].overlap
 
 
 @pytest.mark.parametrize("same_rows", [True, False])
 def test_all_compared_at_once_are_the_comparisons_of_each_pair(results: Results, same_rows: bool) -> None:
     frame, cells = results(VALUES, same_rows=same_rows)
     cells.loc[cells["method"] == "one", "spec"] = '{"data": "another version"}'
-    found = compare_all(shuffled(frame), ["one", "three"], "two", Measure("rmse"), cells=cells)
+    found = compare_each(shuffled(frame), ["one", "three"], "two", Measure("rmse"), cells=cells)
     for method, comparison in zip(["one", "three"], found, strict=True):
         both = [method, "two"]
         own, own_cells = (table[table["method"].isin(both)] for table in (frame, cells))

@@ -11,7 +11,7 @@ import pandas as pd
 States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, diverged, failed, not run
 
 
-class Accounts:
+class CellCounts:
     """A frame of cells, looked through once for all metrics and pairs of methods that ask."""
 
     def __init__(self, states: Mapping[str, States], prints: Mapping[str, Mapping[str, set[str]]]) -> None:
@@ -19,9 +19,9 @@ class Accounts:
         self._prints = prints
 
     @classmethod
-    def of(cls, cells: "pd.DataFrame | Accounts | None") -> "Accounts":
+    def of(cls, cells: "pd.DataFrame | CellCounts | None") -> "CellCounts":
         """Return the accounts of cells: a frame with dataset, method, status and, where it has one, spec."""
-        if isinstance(cells, Accounts):
+        if isinstance(cells, CellCounts):
             return cells
         states: dict[str, dict[str, Counter[str]]] = {}
         prints: dict[str, dict[str, set[str]]] = {}
