@@ -15,6 +15,7 @@ KINDS = ("methods", "datasets", "reports")
 ROOMS = [
     "errors",
     "json_values",
+    "text_tables",
     "spec",
     "machine",
     "metrics",

@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.api import Dataset
 from bench.plugins.describe import size
 from bench.plugins.registry import Registry
+from bench.text_tables import markdown_table
 
 INTRODUCTION = """# Datasets
 
@@ -45,13 +46,14 @@ def cards(registry: Registry) -> str:
     """Return the page: a table of all built-in datasets, then a card for each."""
     found = {name: plugin for name, plugin in registry.plugins("dataset").items() if plugin.origin == "built in"}
     made: dict[str, Dataset] = {name: registry.make("dataset", name, {}) for name in found}
-    lines = [INTRODUCTION, "| name | task | rows | one row | download |", "| --- | --- | --- | --- | --- |"]
+    lines = []
     for name, dataset in made.items():
         rows, row = size(dataset)
         origins = {file.origin for file in dataset.files}
         download = f"{sum(o.size for o in origins):,} bytes" if origins else "none"
-        lines.append(f"| [{name}](#{name}) | {dataset.task} | {rows} | {row} | {download} |")
-    return "\n".join([*lines, *(card(name, found[name].module().__doc__ or "", made[name]) for name in made)])
+        lines.append([f"[{name}](#{name})", dataset.task, rows, row, download])
+    cards = (card(name, found[name].module().__doc__ or "", made[name]) for name in made)
+    return "\n".join([INTRODUCTION, *markdown_table(("name", "task", "rows", "one row", "download"), lines), *cards])
 
 
 def card(name: str, about: str, dataset: Dataset) -> str:

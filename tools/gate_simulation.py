@@ -34,6 +34,7 @@ from bench.stats.sequential import doubling
 from bench.stats.tests import Array
 from bench.store.results import StoredResults
 from bench.store.store import Store
+from bench.text_tables import markdown_table
 
 SUITE = "smoke"
 BEGIN, END = "<!-- gate: begin -->", "<!-- gate: end -->"
@@ -147,31 +148,28 @@ def report(pool: Pool, rules: Rules, gates: int, generator: np.random.Generator)
     many = f"{len(pool.runs.seeds)} seeds of suite {SUITE}, {comparisons} comparisons a gate"
     yield f"{many}, {gates} gates a number, in %."
     yield ""
-    yield "| re-seeded runs without a change | gates that fail |"
-    yield "| --- | ---: |"
-    for seeds in (5, 10):
-        yield f"| {seeds} seeds | {_percent(false_alarms(pool, rules, gates, seeds, generator))} |"
+    rates = {f"{seeds} seeds": false_alarms(pool, rules, gates, seeds, generator) for seeds in (5, 10)}
     looks = doubling(3, 10)
-    share = false_alarms(pool, rules, gates, 10, generator, looks)
-    yield f"| sequential, looks at {', '.join(map(str, looks))} seeds | {_percent(share)} |"
+    sequential = f"sequential, looks at {', '.join(map(str, looks))} seeds"
+    rates[sequential] = false_alarms(pool, rules, gates, 10, generator, looks)
+    yield from _table("re-seeded runs without a change", "gates that fail", rates)
     yield ""
-    yield "| one metric worse by one standard deviation over seeds, 10 seeds | caught |"
-    yield "| --- | ---: |"
+    rates = {}
     for size in SHARES:
-        found = detection(pool, rules, gates, 10, size, generator)
         also = f"the change also moves every number by noise of {size:g} standard deviations"
-        yield f"| same seeds; {also} | {_percent(found)} |"
-    found = detection(pool, rules, gates, 10, "splits", generator)
-    told = f"median correlation of pairs {correlation(pool):.2f}"
-    yield f"| same splits, all other random numbers new ({told}, {len(pool.again.seeds)} seeds) | {_percent(found)} |"
-    yield f"| other seeds: nothing ties the pairs | {_percent(detection(pool, rules, gates, 10, 'seeds', generator))} |"
+        rates[f"same seeds; {also}"] = detection(pool, rules, gates, 10, size, generator)
+    again = f"median correlation of pairs {correlation(pool):.2f}, {len(pool.again.seeds)} seeds"
+    again = f"same splits, all other random numbers new ({again})"
+    rates[again] = detection(pool, rules, gates, 10, "splits", generator)
+    rates["other seeds: nothing ties the pairs"] = detection(pool, rules, gates, 10, "seeds", generator)
     level = scipy.stats.norm.isf(rules.alpha / comparisons)
     most = float(scipy.stats.norm.sf(level - np.sqrt(10 / 2)))
-    yield f"| other seeds: the most that a test could catch (known variance, Bonferroni) | {_percent(most)} |"
+    rates["other seeds: the most that a test could catch (known variance, Bonferroni)"] = most
+    yield from _table("one metric worse by one standard deviation over seeds, 10 seeds", "caught", rates)
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f}"
+def _table(condition: str, outcome: str, rates: dict[str, float]) -> list[str]:
+    return markdown_table((condition, outcome), ((name, f"{100 * rate:.1f}") for name, rate in rates.items()), [1])
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from bench.plugins.describe import options_of, paragraphs
 from bench.plugins.registry import Registry
 from bench.testing.method_training import Work, counted
 from bench.testing.problems import Plain
+from bench.text_tables import markdown_table
 
 INTRODUCTION = """# Methods
 
@@ -40,12 +41,13 @@ def cards(registry: Registry) -> str:
     found = {name: plugin for name, plugin in registry.plugins("method").items() if plugin.origin == "built in"}
     made: dict[str, Method] = {name: registry.make("method", name, {}) for name in found}
     columns = ("name", "tasks", "draw", "random numbers", "kept", "networks")
-    lines = [INTRODUCTION, f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
+    rows = []
     for name, method in made.items():
         draw, numbers, kept = costs(method)
         tasks = ", ".join(task for task in ("regression", "classification") if method.skip(PROBLEMS[task]) is None)
-        lines.append(f"| [{name}](#{name}) | {tasks} | {draw} | {numbers} | {kept} | {method.networks} |")
-    return "\n".join([*lines, *(card(name, found[name].module().__doc__ or "", made[name]) for name in made)])
+        rows.append([f"[{name}](#{name})", tasks, draw, numbers, kept, str(method.networks)])
+    cards = (card(name, found[name].module().__doc__ or "", made[name]) for name in made)
+    return "\n".join([INTRODUCTION, *markdown_table(columns, rows), *cards])
 
 
 def card(name: str, about: str, method: Method) -> str:

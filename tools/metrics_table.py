@@ -5,30 +5,32 @@
 
 import sys
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
 from bench.errors import UserError
 from bench.metrics.discovery import BUILT_IN, assemble
 from bench.metrics.metric import Metric
+from bench.text_tables import markdown_table
 
 BEGIN = "<!-- begin: written by python -m tools.metrics_table -->"
 END = "<!-- end -->"
+COLUMNS = ("name", "task", "best", "unit", "needs", "formula", "source")
 
 
 def markdown(metrics: Iterable[Metric]) -> str:
     """Return a Markdown table of `metrics`, one table a family."""
     lines: list[str] = []
-    family = ""
-    for metric in metrics:
-        if metric.family != family:
-            family = metric.family
-            lines += ["", f"### {family.capitalize()}", ""]
-            lines += ["| name | task | best | unit | needs | formula | source |", "| --- " * 7 + "|"]
-        best = f"{metric.target:g}" if metric.direction == "target" else metric.direction
-        needs = ", ".join(sorted(metric.needs)) or "-"
-        cells = (f"`{metric.name}`", metric.task, best, metric.unit, needs, metric.formula, metric.source)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for family, own in groupby(metrics, lambda metric: metric.family):
+        rows = [[cell.replace("|", "\\|") for cell in _cells(metric)] for metric in own]
+        lines += ["", f"### {family.capitalize()}", "", *markdown_table(COLUMNS, rows)]
     return "\n".join([*lines, ""])
+
+
+def _cells(metric: Metric) -> tuple[str, ...]:
+    best = f"{metric.target:g}" if metric.direction == "target" else metric.direction
+    needs = ", ".join(sorted(metric.needs)) or "-"
+    return (f"`{metric.name}`", metric.task, best, metric.unit, needs, metric.formula, metric.source)
 
 
 def updated(document: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.stats.tests import Array
+from bench.text_tables import markdown_table
 from tools.simulation import NOISES, Noise, lopsided_differences, repeated_runs
 from tools.validity import (
     SIZES,
@@ -115,10 +116,8 @@ def _by_noise(
 
 def _table(title: str, columns: Sequence[str], rates: Rates) -> Iterable[str]:
     yield from ("", f"**{title}**", "")
-    yield f"| | {' | '.join(columns)} |"
-    yield f"| --- |{' ---: |' * len(columns)}"
-    for name, values in rates.items():
-        yield f"| {name} | {' | '.join(f'{100 * value:.1f}' for value in values)} |"
+    rows = ([name, *(f"{100 * value:.1f}" for value in values)] for name, values in rates.items())
+    yield from markdown_table(("", *columns), rows, numbers=range(1, len(columns) + 1))
 
 
 def main(arguments: Sequence[str]) -> None:

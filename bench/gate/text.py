@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from bench.gate.decide import Gate
 from bench.gate.verdicts import Compared, Verdict
+from bench.text_tables import cut, markdown_table
 
 ORDER: tuple[Verdict, ...] = (
     "missing",
@@ -51,7 +52,7 @@ def gate_lines(made: Gate, *, strict: bool = False) -> Iterator[str]:
 
 
 def _line(verdict: str, dataset: str, method: str, metric: str, pairs: str, *numbers: str) -> str:
-    words = f"{verdict:<13}{_cut(dataset, 12)} {_cut(method, 15)} {_cut(metric, 16)}"
+    words = f"{verdict:<13}{cut(dataset, 12):<12} {cut(method, 15):<15} {cut(metric, 16):<16}"
     return words + f"{pairs:>4}" + "".join(f"{each:>11}" for each in numbers[:-1]) + f"{numbers[-1]:>9}"
 
 
@@ -90,13 +91,13 @@ def markdown(made: Gate, *, strict: bool = False) -> str:
 
 
 def _table(rows: list[Compared]) -> list[str]:
-    head = "| verdict | dataset | method | metric | seeds | baseline | now | change | p | |"
-    lines = [head, "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"]
+    cells = []
     for row in rows:
         words = [row.verdict, row.dataset, row.method, row.metric, str(row.pairs or "–"), number(row.baseline)]
         words += [number(row.now), number(row.difference, sign=True), _p(row), row.note]
-        lines.append(f"| {' | '.join(_escaped(word) for word in words)} |")
-    return lines
+        cells.append([_escaped(word) for word in words])
+    header = ("verdict", "dataset", "method", "metric", "seeds", "baseline", "now", "change", "p", "")
+    return markdown_table(header, cells, numbers=range(4, 9))
 
 
 def _shown(made: Gate, *, every: bool = False) -> list[Compared]:
@@ -126,10 +127,6 @@ def number(value: float, *, sign: bool = False) -> str:
 def _p(row: Compared) -> str:
     p = row.p_better_adjusted if row.worse_by < 0 else row.p_worse_adjusted
     return "–" if math.isnan(p) else "<0.0001" if p < 1e-4 else f"{p:.4f}"
-
-
-def _cut(text: str, width: int) -> str:
-    return f"{text:<{width}}" if len(text) <= width else text[: width - 1] + "…"
 
 
 def _escaped(text: str) -> str:

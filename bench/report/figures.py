@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 # Colours of a figure that a page draws in its own: see page.css.
 VARIABLES = {
-    "#000000": "--ink", INK: "--ink", SOFT: "--muted", GRID: "--line", PAPER: "--paper", EVEN: "--even",
+    "#000000": "--ink",
+    INK: "--ink",
+    SOFT: "--muted",
+    GRID: "--line",
+    PAPER: "--paper",
+    EVEN: "--even",
     **{colour: f"--c{number}" for number, colour in enumerate(COLOURS)},
 }
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -47,8 +52,11 @@ def drawn(figure: "Figure", name: str) -> Image:
 
     png, svg = io.BytesIO(), io.BytesIO()
     settings: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2,
-        "figure.autolayout": False, "figure.constrained_layout.use": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "path.simplify_threshold": 0.2,
+        "figure.autolayout": False,
+        "figure.constrained_layout.use": False,
     }
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
         _lay_out(figure)
@@ -93,10 +101,15 @@ def inline(svg: bytes, name: str) -> str:
     box = root.get("viewBox", "")
     root.attrib.clear()
     # The caption beside it says what is to be seen, and the table below it has the numbers.
-    root.attrib.update({
-        "viewBox": box, "class": "plot", "role": "img", "aria-labelledby": f"caption-{name}",
-        "style": f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)",
-    })
+    root.attrib.update(
+        {
+            "viewBox": box,
+            "class": "plot",
+            "role": "img",
+            "aria-labelledby": f"caption-{name}",
+            "style": f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)",
+        }
+    )
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -28,8 +28,17 @@ DARK = """color-scheme: dark; --ink: #e6edf3; --muted: #a3adb8; --line: #39424d;
 
 # Words of verdicts, and how they are tinted; the word itself says it too.
 TONES = {
-    "better": "good", "reproduced": "good", "ok": "good", "worse": "bad", "not reproduced": "bad", "failed": "bad",
-    "diverged": "bad", "equivalent": "even", "not comparable": "even", "inconclusive": "open", "not run": "open",
+    "better": "good",
+    "reproduced": "good",
+    "ok": "good",
+    "worse": "bad",
+    "not reproduced": "bad",
+    "failed": "bad",
+    "diverged": "bad",
+    "equivalent": "even",
+    "not comparable": "even",
+    "inconclusive": "open",
+    "not run": "open",
 }
 
 
@@ -39,10 +48,13 @@ def page(parts: Sequence["Part"], store: str) -> str:
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(text["page.html"])
     shown = [
         {
-            "name": part.name, "title": part.title, "anchor": f"part-{number}",
+            "name": part.name,
+            "title": part.title,
+            "anchor": f"part-{number}",
             "sections": [
                 {
-                    "title": section.title, "anchor": f"section-{number}-{place}",
+                    "title": section.title,
+                    "anchor": f"section-{number}-{place}",
                     "blocks": [_block(block, part) for block in section.blocks],
                 }
                 for place, section in enumerate(part.sections)
@@ -53,7 +65,10 @@ def page(parts: Sequence["Part"], store: str) -> str:
     overall: Any = [section for suite in shown if not suite["name"] for section in suite["sections"]]
     suites = [suite for suite in shown if suite["name"]]
     return template.render(
-        title="uqbench report", css=Markup(text["page.css"].replace("DARK", DARK)), overall=overall, suites=suites,
+        title="uqbench report",
+        css=Markup(text["page.css"].replace("DARK", DARK)),
+        overall=overall,
+        suites=suites,
         about=_about([str(suite["name"]) for suite in suites]),
         made_by=f"Made by uqbench {__version__} from {store}. This page needs no network and runs no script.",
     )
@@ -74,16 +89,19 @@ def _block(block: Block, part: "Part") -> Mapping[str, Any]:
     if isinstance(block, Table):
         name = part.tables[id(block)]
         links = [_link("CSV", f"tables/{name}.csv", block.caption), _link("LaTeX", f"tables/{name}.tex", block.caption)]
-        return {
-            "kind": "table", "caption": block.caption, "folded": block.folded, "files": links, **_grid(block),
-        }
+        return {"kind": "table", "caption": block.caption, "folded": block.folded, "files": links, **_grid(block)}
     image = part.images[id(block)]
     words = image.name.replace("-", " ")
     kinds = ["PNG", "SVG", *(["CSV"] if block.data is not None else [])]
     links = [_link(kind, f"figures/{image.name}.{kind.lower()}", words) for kind in kinds]
     return {
-        "kind": "figure", "name": words, "id": image.name, "caption": block.caption,
-        "picture": Markup(image.inline), "files": links, **_numbers(block),
+        "kind": "figure",
+        "name": words,
+        "id": image.name,
+        "caption": block.caption,
+        "picture": Markup(image.inline),
+        "files": links,
+        **_numbers(block),
     }
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
-from bench.store.results import StoredResults
 from bench.stats import average_ranks, losses, pair_repeats
+from bench.store.results import StoredResults
+from bench.text_tables import cut
 
 COLUMNS = 5  # metrics beside each other
 NAME = 22  # characters of a method
@@ -34,8 +35,8 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
     width = max(12, *(len(title) + 2 for title in found))
     yield f"{'average rank (1 is the best)':<{NAME + 8}}" + "".join(f"{title:>{width}}" for title in found)
     for place, method in enumerate(methods, start=1):
-        cells = "".join(f"{_told(ranks.get(method)):>{width}}" for ranks in found.values())
-        yield f"{place:>4}  {_cut(method):<{NAME + 2}}{cells}"
+        cells = "".join(f"{_rank(ranks.get(method)):>{width}}" for ranks in found.values())
+        yield f"{place:>4}  {cut(method, NAME):<{NAME + 2}}{cells}"
     yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title in found)
     yield "ranks of means say nothing about significance: uqbench compare, uqbench rank, uqbench report"
 
@@ -43,8 +44,8 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
 def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
     present, known = set(frame["metric"]), catalogue()
     named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
-    shown = [m for m in named or [known[name] for name in known if name in present] if m.relative_to is None]
-    tasks = {metric.task: [m for m in shown if m.task == metric.task] for metric in shown}
+    chosen = [m for m in named or [known[name] for name in known if name in present] if m.relative_to is None]
+    tasks = {metric.task: [m for m in chosen if m.task == metric.task] for metric in chosen}
     each = -(-COLUMNS // max(len(tasks), 1))  # a suite of both tasks shows some of each
     return [metric for own in tasks.values() for metric in own[:each]][:COLUMNS]
 
@@ -64,10 +65,5 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
     return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(whole)
 
 
-def _told(rank: float | None) -> str:
+def _rank(rank: float | None) -> str:
     return "–" if rank is None else f"{rank:.2f}"
-
-
-def _cut(name: str) -> str:
-    plain = " ".join(name.split())
-    return plain if len(plain) <= NAME else plain[: NAME - 1] + "…"

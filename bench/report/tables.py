@@ -10,16 +10,17 @@ from typing import Any
 import pandas as pd
 
 from bench.api import Table
+from bench.text_tables import markdown_table
 
 # What a spreadsheet would take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # their wide forms count too
-LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': "''", "±": r"$\pm$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "→": r"$\rightarrow$",
-    "–": "--", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "×": r"$\times$", "…": r"\dots{}", "≥": r"$\ge$",  # noqa: RUF001
-    "≤": r"$\le$", "∞": r"$\infty$", "−": "$-$",  # noqa: RUF001
-}
+# Signs that LaTeX prints as they are only in this form.
+SIGNS = '\\~^<>|"±↓↑→–†‡×…≥≤∞−'  # noqa: RUF001
+COMMANDS = (
+    r"\textbackslash{} \textasciitilde{} \textasciicircum{} \textless{} \textgreater{} \textbar{} '' $\pm$ "
+    r"$\downarrow$ $\uparrow$ $\rightarrow$ -- $^{\dagger}$ $^{\ddagger}$ $\times$ \dots{} $\ge$ $\le$ $\infty$ $-$"
+)
+LATEX = {sign: f"\\{sign}" for sign in "{}$&#%_"} | dict(zip(SIGNS, COMMANDS.split(), strict=True))
 
 
 def cells(table: Table) -> list[list[str]]:
@@ -44,11 +45,11 @@ def escaped(words: str) -> str:
 def markdown(table: Table) -> list[str]:
     """Return the lines of a Markdown table."""
     header = [escaped(str(name)) for name in table.data.columns]
-    lines = [f"| {' | '.join(header)} |", f"| {' | '.join('---' for _ in header)} |"]
-    for r, row in enumerate(cells(table)):
-        shown = [f"**{escaped(cell)}**" if (r, c) in table.bold else escaped(cell) for c, cell in enumerate(row)]
-        lines.append(f"| {' | '.join(shown)} |")
-    return lines
+    rows = [
+        [f"**{escaped(cell)}**" if (r, c) in table.bold else escaped(cell) for c, cell in enumerate(row)]
+        for r, row in enumerate(cells(table))
+    ]
+    return markdown_table(header, rows)
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -86,9 +87,14 @@ def latex(table: Table, label: str) -> str:
     columns = "".join("r" if c and numeric([row[c] for row in rows]) else "l" for c in range(len(header)))
     lines = [
         "% \\usepackage{booktabs}; names beyond Latin letters need XeLaTeX or LuaLaTeX",
-        "\\begin{table}[tb]", "\\centering", f"\\caption{{{in_latex(table.caption)}}}",
-        f"\\label{{tab:{label}}}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule",
-        " & ".join(in_latex(name) for name in header) + r" \\", "\\midrule",
+        "\\begin{table}[tb]",
+        "\\centering",
+        f"\\caption{{{in_latex(table.caption)}}}",
+        f"\\label{{tab:{label}}}",
+        f"\\begin{{tabular}}{{{columns}}}",
+        "\\toprule",
+        " & ".join(in_latex(name) for name in header) + r" \\",
+        "\\midrule",
     ]
     for r, row in enumerate(rows):
         shown = [_bold(cell) if (r, c) in table.bold else in_latex(cell) for c, cell in enumerate(row)]

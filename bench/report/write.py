@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.api import Facts, Figure, Report, Section, Table, Text
-from bench.report.figures import Image, drawn
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Registry, in_one_line
+from bench.report.figures import Image, drawn
+from bench.report.tables import cells, csv_text, escaped, latex, markdown
 from bench.store.results import StoredResults
 from bench.store.store import Store
-from bench.report.tables import cells, csv_text, escaped, latex, markdown
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,12 @@ def _plugins(registry: Registry) -> tuple[list[tuple[str, Report]], list[Section
 
 
 def _made(
-    name: str, title: str, plugins: Iterable[tuple[str, Report]], make: Callable[[Report], Section | None],
-    names: Names, broken: Iterable[Section] = (),
+    name: str,
+    title: str,
+    plugins: Iterable[tuple[str, Report]],
+    make: Callable[[Report], Section | None],
+    names: Names,
+    broken: Iterable[Section] = (),
 ) -> Part:
     sections: list[Section] = []
     failed = list(broken)

@@ -9,6 +9,7 @@ from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
 from bench.stats.pairing import Direction
 from bench.stats.rank import Ranking
+from bench.text_tables import cut
 
 WIDTH = 100
 NAME = 16  # columns for a dataset or a method
@@ -39,7 +40,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
 def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[str]:
     ends = "–" if row.interval is None else f"{_short(row.interval.low)} .. {_short(row.interval.high)}"
     yield (
-        f"  {_cut(row.dataset)}{row.pairs:>4}{_number(row.mean_a):>10}{_number(row.mean_b):>10}"
+        f"  {_name(row.dataset)}{row.pairs:>4}{_number(row.mean_a):>10}{_number(row.mean_b):>10}"
         f"{_number(row.difference):>10}  {ends:<19}{_probability(row.p_adjusted):>7}"
         f"{_share(row.better_probability):>6}  {row.verdict}"
     )
@@ -109,7 +110,7 @@ def ranking_lines(ranking: Ranking) -> Iterator[str]:
     yield f"  {'method':<{NAME}}{'rank':>7}  {'group':<7}{'score':>8}  {level} interval"
     for one in ranking.methods:
         ends = f"{_short(one.score.low)} .. {_short(one.score.high)}"
-        yield f"  {_cut(one.method)}{one.average_rank:>7.2f}  {one.groups or '–':<7}{one.score.value:>8.2f}  {ends}"
+        yield f"  {_name(one.method)}{one.average_rank:>7.2f}  {one.groups or '–':<7}{one.score.value:>8.2f}  {ends}"
     yield from _notes(
         f"{len(ranking.datasets)} datasets: {', '.join(ranking.datasets)}",
         f"Friedman: chi2 {_number(ranking.friedman[0])}, p {_probability(ranking.friedman[1])} (corrected for ties); "
@@ -124,7 +125,7 @@ def ranking_lines(ranking: Ranking) -> Iterator[str]:
     yield f"  {'method':<{NAME}}{'against':<{NAME}}{'gap':>6}{'p':>8}{'adjusted':>10}{'wins':>7}  verdict"
     for pair in ranking.pairs:
         yield (
-            f"  {_cut(pair.better)}{_cut(pair.worse)}{pair.rank_gap:>6.2f}{_probability(pair.p):>8}"
+            f"  {_name(pair.better)}{_name(pair.worse)}{pair.rank_gap:>6.2f}{_probability(pair.p):>8}"
             f"{_probability(pair.p_adjusted):>10}{_share(pair.improvement.value):>7}  {pair.verdict}"
         )
 
@@ -147,8 +148,8 @@ def _wrapped(text: str) -> Iterator[str]:
     yield from textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
-def _cut(name: str) -> str:
-    return f"{name if len(name) < NAME else name[: NAME - 3] + '..':<{NAME}}"
+def _name(name: str) -> str:
+    return f"{cut(name, NAME - 1):<{NAME}}"
 
 
 def _number(value: float) -> str:

@@ -38,8 +38,16 @@ def test_a_number_with_a_sign_is_no_formula() -> None:
 def test_latex_has_rules_bold_and_nothing_to_carry_out() -> None:
     data = pd.DataFrame({"method": ["a_b", EVIL[2]], "rmse ↓": ["0.5 ± 0.1†", "0.7 ± 0.2"]})
     text = latex(Table("50 % of $x", data, frozenset({(0, 1)})), "tiny")
-    for part in (r"\toprule", r"\midrule", r"\bottomrule", r"\textbf{0.5} $\pm$ 0.1$^{\dagger}$", r"a\_b",
-                 r"\caption{50 \% of \$x}", r"rmse $\downarrow$", r"\begin{tabular}{lr}"):
+    for part in (
+        r"\toprule",
+        r"\midrule",
+        r"\bottomrule",
+        r"\textbf{0.5} $\pm$ 0.1$^{\dagger}$",
+        r"a\_b",
+        r"\caption{50 \% of \$x}",
+        r"rmse $\downarrow$",
+        r"\begin{tabular}{lr}",
+    ):
         assert part in text
     assert r"a\textbar{}b \& 50\% \$x\_1\$ \{y\} \textbackslash{}z \textasciicircum{}\textasciitilde{}\#" in text
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from bench.api import Table
-from bench.spec.cell import Cell, Outcome
 from bench.errors import UserError
-from bench.report.page import _grid
 from bench.plugins.registry import Registry
+from bench.report.page import _grid
 from bench.report.write import write_report
+from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store, SuiteRecord
 
 WritePlugin = Callable[[str, str], Path]
@@ -217,8 +217,12 @@ def test_a_place_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
 
 
 def test_columns_of_words_may_break_their_lines_and_others_not() -> None:
-    words = {"claim": ["short"], "numbers": ["a long account of what was found and of what was not " * 2],
-             "place": ["Section VI-A, Table IV"], "value": ["1,234.5"]}
+    words = {
+        "claim": ["short"],
+        "numbers": ["a long account of what was found and of what was not " * 2],
+        "place": ["Section VI-A, Table IV"],
+        "value": ["1,234.5"],
+    }
     kinds = [cell["kind"] for cell in _grid(Table("", pd.DataFrame(words)))["rows"][0]]
     assert kinds == ["", "wide", "words", "n"]
     alone = {name: values for name, values in words.items() if name != "numbers"}

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+from bench.text_tables import markdown_table
+
 if TYPE_CHECKING:
     from bench.api import Results
 
@@ -49,7 +51,7 @@ def latencies(results: "Results") -> str:
                 _line(cell, condition, series[condition], values, series) for condition in sorted(series, key=_order)
             ]
         if lines:
-            parts.append("\n".join([_told(str(dataset), facts), "", *_markdown(lines)]))
+            parts.append("\n".join([_told(str(dataset), facts), "", *markdown_table(COLUMNS, lines, padded=True)]))
     return "\n\n".join(parts)
 
 
@@ -100,14 +102,6 @@ def _told(dataset: str, facts: dict[str, Any]) -> str:
     rows = f"{facts['rows']:,} rows{' of ' + facts['data'] if facts['data'] else ''} in batches of {facts['batch']}"
     where = f"{facts['device_name']}, {facts['threads']} threads, {facts['dtype']}, torch {facts['torch']}"
     return f"{dataset}: {rows}, {facts['repeats']} repeats; {where}\n{UNIT}"
-
-
-def _markdown(lines: list[list[str]]) -> list[str]:
-    widths = [max(len(line[c]) for line in [list(COLUMNS), *lines]) for c in range(len(COLUMNS))]
-    padded = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-    head = " | ".join(name.ljust(width) for name, width in zip(COLUMNS, widths, strict=True))
-    rule = " | ".join("-" * width for width in widths)
-    return [f"| {line} |" for line in (head, rule, *padded)]
 
 
 TABLES: dict[str, Callable[["Results"], str]] = {"latency": latencies}

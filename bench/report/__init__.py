@@ -1,0 +1,1 @@
+"""Sections to one page, Markdown, figures and tables."""
