@@ -23,6 +23,8 @@ from bench.training.precision import forward_precision
 from bench.training.tracing import STEPS_THAT_PAY_FOR_COMPILING
 
 Tensors = dict[str, Tensor]
+Parts = Mapping[str, Tensors]  # the fields of `Start` that are tensors: params, buffers, memory, state, values
+Pair = tuple[Tensor, Tensor]
 
 ROWS_AT_ONCE = 500  # of a large network outside training: its activations are large, too
 
@@ -194,27 +196,23 @@ def _refuse_loose_tensors(module: nn.Module) -> None:
 def advance(
     member: Member,
     module: nn.Module,
-    table: tuple[Tensor, Tensor],
-    params: Tensors,
-    buffers: Tensors,
-    memory: Tensors,
-    state: Tensors,
-    values: Tensors,
+    table: Pair,
+    tensors: Parts,
     chosen: Tensor,
     clock: Tensor,
-    normals: Tensor,
-    uniforms: Tensor,
+    numbers: Pair,
     *,
     alone: bool = False,
 ) -> tuple[Tensors, Tensors, Tensors, Tensor]:
     """Advance one network by one step; return params, buffers, optimiser state and the loss.
 
-    `alone`: not inside `vmap`. Then ordinary autograd takes the gradient, which is quicker, and images are laid out
-    channels last, as convolutions like them.
+    `table` holds the inputs and targets of all rows, `chosen` the rows of this batch, `numbers` the normal and uniform
+    numbers of the tape. `alone`: not inside `vmap`. Then ordinary autograd takes the gradient, which is quicker, and
+    images are laid out channels last, the quicker layout for convolutions.
     """
-    method = bound(member.method, values)
+    method, memory = bound(member.method, tensors["values"]), tensors["memory"]
     learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
-    tape = Tape(normals, uniforms)
+    tape = Tape(*numbers)
     x = augmented(member, table[0][chosen], tape)
     batch = Batch(member.problem.task, channels_last(x) if alone else x, table[1][chosen], rows)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
@@ -222,15 +220,15 @@ def advance(
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
         # Batch norm writes its running statistics in place: let it write into copies, and return those.
-        running = {name: b.clone() for name, b in buffers.items()}
+        running = {name: b.clone() for name, b in tensors["buffers"].items()}
         with forward_precision(member.training.precision, x.device):
             return method.loss(Net(module, params, running, memory), batch, tape), running
 
     module.train()
     differentiate = _by_autograd if alone else partial(grad_and_value, has_aux=True)
-    gradient, (loss, written) = differentiate(objective)(params)
-    net = Net(module, params, written, memory)
-    params, state = method.update(net, gradient, optimizer, state, step, tape)
+    gradient, (loss, written) = differentiate(objective)(tensors["params"])
+    net = Net(module, tensors["params"], written, memory)
+    params, state = method.update(net, gradient, optimizer, tensors["state"], step, tape)
     return params, written, state, loss
 
 
@@ -264,24 +262,16 @@ def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:
 
 
 def validation_loss(
-    member: Member,
-    module: nn.Module,
-    table: tuple[Tensor, Tensor],
-    params: Tensors,
-    buffers: Tensors,
-    memory: Tensors,
-    values: Tensors,
-    chosen: Tensor,
-    rows: Tensor,
-    normals: Tensor,
-    uniforms: Tensor,
+    member: Member, module: nn.Module, table: Pair, tensors: Parts, chosen: Tensor, rows: Tensor, numbers: Pair
 ) -> Tensor:
     """Return the validation loss of one network."""
     module.eval()
     batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
-    return _watched(
-        member, bound(member.method, values), Net(module, params, buffers, memory), batch, Tape(normals, uniforms)
-    )
+    return _watched(member, bound(member.method, tensors["values"]), _net(module, tensors), batch, Tape(*numbers))
+
+
+def _net(module: nn.Module, tensors: Parts) -> Net:
+    return Net(module, tensors["params"], tensors["buffers"], tensors["memory"])
 
 
 def _watched(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
@@ -318,21 +308,11 @@ def held_out_loss(member: Member, fitted: Fitted) -> float:
 
 
 def remembered(
-    member: Member,
-    module: nn.Module,
-    table: tuple[Tensor, Tensor],
-    params: Tensors,
-    buffers: Tensors,
-    memory: Tensors,
-    values: Tensors,
-    progress: Tensor,
-    normals: Tensor,
-    uniforms: Tensor,
+    member: Member, module: nn.Module, table: Pair, tensors: Parts, progress: Tensor, numbers: Pair
 ) -> Tensors:
     """Return the memory of one network after an epoch."""
     module.eval()
-    tape = Tape(normals, uniforms)
-    return bound(member.method, values).remember(Net(module, params, buffers, memory), progress, tape)
+    return bound(member.method, tensors["values"]).remember(_net(module, tensors), progress, Tape(*numbers))
 
 
 def remembers(method: Method) -> bool:

@@ -206,20 +206,10 @@ class _Stack:
             calls = min(ahead, self.steps - begin)
             normals, uniforms = self._numbers(calls, self.cost.step, ahead)
             for i in range(calls):
-                columns = self.columns
-                params, buffers, state, loss = self._call(
-                    "advance",
-                    partial(advance, alone=self.large),
-                    columns["params"],
-                    columns["buffers"],
-                    columns["memory"],
-                    columns["state"],
-                    columns["values"],
-                    chosen[begin + i],
-                    clocks[begin + i],
-                    normals[i],
-                    uniforms[i],
-                )
+                columns, numbers = self.columns, (normals[i], uniforms[i])
+                step = partial(advance, alone=self.large)
+                arguments = (columns, chosen[begin + i], clocks[begin + i], numbers)
+                params, buffers, state, loss = self._call("advance", step, *arguments)
                 if "advance" not in self.checked:
                     _require_same("update", columns["params"], params)
                     _require_same("update (state)", columns["state"], state)
@@ -229,17 +219,8 @@ class _Stack:
         if remembers(self.model.method):
             normals, uniforms = self._numbers(1, self.cost.epoch)
             done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
-            memory = self._call(
-                "remember",
-                remembered,
-                self.columns["params"],
-                self.columns["buffers"],
-                self.columns["memory"],
-                self.columns["values"],
-                torch.tensor(done, device=self.device),
-                normals[0],
-                uniforms[0],
-            )
+            progress = torch.tensor(done, device=self.device)
+            memory = self._call("remember", remembered, self.columns, progress, (normals[0], uniforms[0]))
             if "remember" not in self.checked:
                 _require_same("remember", self.columns["memory"], memory)
                 self.checked.add("remember")
@@ -330,24 +311,13 @@ class _Stack:
     def _validation_losses(self) -> list[float | None]:
         chosen = self._per_slot(lambda slot: slot.validation, len(self.model.rows.validation))
         sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
-        columns = self.columns
         total = torch.zeros(len(self.slots), device=self.device)
         for part in chosen.split(ROWS_AT_ONCE if self.large else chosen.shape[1], dim=1):
             if part.shape[1] not in self.validation_tapes:
                 self.validation_tapes[part.shape[1]] = validation_tape(self.model, part.shape[1])
             normals, uniforms = self._numbers(1, self.validation_tapes[part.shape[1]])
-            mean = self._call(
-                "validate",
-                validation_loss,
-                columns["params"],
-                columns["buffers"],
-                columns["memory"],
-                columns["values"],
-                part,
-                sizes,
-                normals[0],
-                uniforms[0],
-            )
+            numbers = (normals[0], uniforms[0])
+            mean = self._call("validate", validation_loss, self.columns, part, sizes, numbers)
             total += mean * (part.shape[1] / chosen.shape[1])
         losses: list[float | None] = total.tolist()
         return losses
