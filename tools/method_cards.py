@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.api import Method, Problem
 from bench.plugins.describe import options_of, paragraphs
 from bench.plugins.registry import Registry
-from bench.testing.method_training import Work, counted
+from bench.testing.method_training import Cost, count_cost
 from bench.testing.problems import Plain
 from bench.text_tables import markdown_table
 
@@ -71,11 +71,11 @@ def card(name: str, about: str, method: Method) -> str:
 def costs(method: Method) -> tuple[str, str, str]:
     """Return what a draw costs and what a network keeps, as the table says it."""
     task = next(problem.task for problem in PROBLEMS.values() if method.skip(problem) is None)
-    own, plain = counted(method, task), counted(Plain(), task)
+    own, plain = count_cost(method, task), count_cost(Plain(), task)
     return _times(own, plain, "draw_operations"), f"{own.random_numbers:,}", _times(own, plain, "kept")
 
 
-def _times(own: Work, plain: Work, what: str) -> str:
+def _times(own: Cost, plain: Cost, what: str) -> str:
     return f"{getattr(own, what) / getattr(plain, what):.2f}"
 
 

@@ -1,8 +1,8 @@
-"""One named check at a time, and what becomes of it.
+"""A check, the result of running it on a plug-in, and how a test runner sees that result.
 
-A check is a function that returns when all is well and raises otherwise. A plug-in that is right to fail one says so
-itself, with a reason, in `expected_failures`; a check that it says to fail and passes is a failure, too, so that no
-excuse outlives its fault.
+A check is a function that returns if the plug-in is right and raises if it is not. A plug-in that fails a check for a
+good reason lists it in `expected_failures`, with the reason. A check that is listed there and passes counts as failed,
+so that no entry outlives its fault.
 """
 
 import re
@@ -14,24 +14,24 @@ from typing import Any, Generic, Literal, TypeVar
 from unittest import SkipTest
 
 State = Literal["ok", "failed", "expected failure", "not applicable"]
-Subject = TypeVar("Subject")
+Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
 
 class CheckFailure(AssertionError):  # noqa: N818  # a failed assertion, as test runners call it
     """A check that did not pass; the message says what is wrong and what to do."""
 
 
-class NotApplicable(Exception):  # noqa: N818  # no error: the plug-in has nothing that the check could look at
-    """A check that has nothing to look at in this plug-in; the message says why."""
+class NotApplicable(Exception):  # noqa: N818  # no error: the plug-in has nothing that the check could test
+    """A check that has nothing to test in this plug-in; the message says why."""
 
 
 @dataclass(frozen=True)
-class Check(Generic[Subject]):
-    """A name, what passing it proves, and the function that finds out."""
+class Check(Generic[Subject_contra]):
+    """A named check of a plug-in."""
 
     name: str
-    proves: str
-    function: Callable[[Subject], None]
+    proves: str  # what passing it means
+    function: Callable[[Subject_contra], None]
 
     def __str__(self) -> str:
         return self.name
@@ -39,12 +39,12 @@ class Check(Generic[Subject]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one check of one plug-in."""
+    """The result of one check of one plug-in."""
 
     check: str
     proves: str
     state: State
-    message: str = ""  # why it failed, or why that is right
+    message: str = ""  # why it failed, was expected to fail, or does not apply
 
     def __str__(self) -> str:
         state = "FAILED" if self.state == "failed" else self.state
@@ -57,25 +57,27 @@ def require(condition: object, message: str) -> None:
         raise CheckFailure(message)
 
 
-def judge(check: Check[Any], subject: Any, excuses: Mapping[str, str]) -> Verdict:
-    """Carry out one check; `excuses` are the plug-in's expected failures."""
-    reason = excuses.get(check.name)
+def judge(check: Check[Any], subject: Any, expected_failures: Mapping[str, str]) -> Verdict:
+    """Run one check on a subject and return its verdict."""
+    reason = expected_failures.get(check.name, "")
+    state: State = "ok"
+    message = ""
     try:
         check.function(subject)
-    except NotApplicable as error:
-        return Verdict(check.name, check.proves, "not applicable", str(error))
-    except Exception as error:  # a plug-in's own mistake, of any type, is what checks are there to find
         if reason:
-            return Verdict(check.name, check.proves, "expected failure", reason)
-        return Verdict(check.name, check.proves, "failed", _told(error))
-    if reason:
-        stale = f"it passes, but is said to fail ({reason}); remove it from expected_failures"
-        return Verdict(check.name, check.proves, "failed", stale)
-    return Verdict(check.name, check.proves, "ok")
+            state, message = (
+                "failed",
+                f"it passes, but is expected to fail ({reason}); remove it from expected_failures",
+            )
+    except NotApplicable as error:
+        state, message = "not applicable", str(error)
+    except Exception as error:  # of any type: a plug-in's own errors are what checks are there to find
+        state, message = ("expected failure", reason) if reason else ("failed", _one_line(error))
+    return Verdict(check.name, check.proves, state, message)
 
 
 def settle(verdict: Verdict) -> Verdict:
-    """Turn a verdict into what a test runner understands: an assertion that fails, a test skipped, or nothing."""
+    """Raise what a test runner understands: CheckFailure for a failure, SkipTest where the check does not count."""
     if verdict.state == "failed":
         raise CheckFailure(f"{verdict.check} ({verdict.proves}): {verdict.message}")
     if verdict.state != "ok":
@@ -83,15 +85,14 @@ def settle(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _told(error: Exception) -> str:
-    """Return a failure in one line; where the plug-in raised by itself, with the place."""
+def _one_line(error: Exception) -> str:
+    """Return an error in one line, with its place if the plug-in raised it."""
     text = " ".join(str(error).split())
     if isinstance(error, CheckFailure):
         return text
     frames = traceback.extract_tb(error.__traceback__)
-    # The last line that is neither this kit's nor torch's is where an author looks first.
-    own = [
-        f for f in frames if not re.search(r"/bench/testing/|/site-packages/(?!bench/)", Path(f.filename).as_posix())
-    ]
+    # The author looks first at the last line that belongs neither to this kit nor to an installed package.
+    foreign = re.compile(r"/bench/testing/|/site-packages/(?!bench/)")
+    own = [frame for frame in frames if not foreign.search(Path(frame.filename).as_posix())]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
     return f"it raised {type(error).__name__}: {text}{place}"

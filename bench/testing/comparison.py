@@ -1,4 +1,4 @@
-"""One network trained twice, in two ways that should make no difference."""
+"""Differences between networks that were trained in two equivalent ways."""
 
 from dataclasses import dataclass, replace
 
@@ -12,36 +12,36 @@ from bench.training.stack import fit
 
 
 @dataclass(frozen=True)
-class Pair:
-    """How far two results are apart."""
+class Difference:
+    """How far two trained cells are apart."""
 
     largest: float  # difference of their draws
     equal: bool  # are all their tensors the same to the last bit?
 
 
-def against_plain(stacked: Cell) -> Pair:
-    """Compare what was trained in a stack with the same trained without one."""
+def against_plain(stacked: Cell) -> Difference:
+    """Compare a cell trained in a stack with the same cell trained without one."""
     plain = train(stacked.method, stacked.split, SHORT, PLAIN)
-    return Pair(_gap(stacked.draws(6), plain.draws(6, limits=PLAIN)), _identical(stacked, plain))
+    return Difference(_gap(stacked.draws(6), plain.draws(6, limits=PLAIN)), _identical(stacked, plain))
 
 
-def against_crowd(alone: Cell) -> Pair:
-    """Compare what was trained alone in a stack with the same trained among networks of other seeds and options."""
+def against_crowd(alone: Cell) -> Difference:
+    """Compare a cell trained alone in a stack with the same cell trained among others of other seeds and options."""
     method, split = alone.method, alone.split
     own = members_of(method, split, SHORT)[1]
-    strangers: list[Member] = []
+    others: list[Member] = []
     for seed, other in enumerate(neighbours(method, 2)):
-        strangers += members_of(other, split, SHORT, seed)[1]
-    members = [*strangers[:1], *own, *strangers[1:]]
+        others += members_of(other, split, SHORT, seed)[1]
+    members = [*others[:1], *own, *others[1:]]
     done = dict(fit(members, STACK))
     trained = [finished(member, done[place]) for place, member in enumerate(members)]
     crowd = replace(alone, networks=trained[1 : 1 + len(own)])
-    return Pair(_gap(alone.draws(6), crowd.draws(6)), _identical(alone, crowd))
+    return Difference(_gap(alone.draws(6), crowd.draws(6)), _identical(alone, crowd))
 
 
 def neighbours(method: Method, count: int) -> list[Method]:
-    """Return the same method with other float options, where it allows them."""
-    made = []
+    """Return copies of the method with other values of its float options, where it allows them."""
+    copies = []
     for number in range(count):
         other = method
         for name, value in float_options(method).items():
@@ -49,8 +49,8 @@ def neighbours(method: Method, count: int) -> list[Method]:
                 other = replace(other, **{name: value * (0.9 - 0.1 * number)})  # type: ignore[type-var]  # a dataclass
             except ValueError:
                 continue
-        made.append(other)
-    return made
+        copies.append(other)
+    return copies
 
 
 def _gap(one: Array, other: Array) -> float:

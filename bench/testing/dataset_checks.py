@@ -1,4 +1,4 @@
-"""All checks of a dataset, one at a time."""
+"""All checks of a dataset."""
 
 import hashlib
 import tracemalloc
@@ -17,14 +17,14 @@ from bench.testing.isolation import global_generators_untouched
 
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 LARGEST = 4 * 2**30  # bytes of one split
-ROOM = 64 * 2**20  # for what a library needs by itself while it reads
+OVERHEAD = 64 * 2**20  # bytes that a library may need while it reads
 
 
 class DatasetSubject:
-    """A dataset under examination: its first split is loaded once."""
+    """A dataset under test; its first split is loaded once."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+    def __init__(self, plugin: Dataset) -> None:
+        self.plugin = plugin
 
     @cached_property
     def first(self) -> Split:
@@ -32,62 +32,48 @@ class DatasetSubject:
         return self.load(0)
 
     def load(self, split: int) -> Split:
-        """Return a split, or end the check where the data is not here; why, the check of skip tells."""
-        if self.dataset.skip():
-            raise NotApplicable("the data is not here")
-        return self.dataset.load(split)
+        """Return a split; raise NotApplicable if the data is not installed."""
+        if self.plugin.skip():
+            raise NotApplicable("the data is not installed")
+        return self.plugin.load(split)
 
 
 def dataset_checks() -> Iterator[Check[DatasetSubject]]:
-    """Yield every check that a dataset is asked to pass, the quick ones first."""
-    yield Check("options", "it is a frozen dataclass and every option has a default", _options)
-    yield Check("version", "its version is a text that can be part of a key", _version)
+    """Yield every check that a dataset has to pass, the fast ones first."""
+    yield declarations.OPTIONS
+    yield declarations.VERSION
     yield Check("card", "it says what it is, its task, its source and its licence", _card)
-    yield Check("expected-failures", "its excuses are about checks that exist, each with a reason", _expected_failures)
+    yield declarations.expected_failures_check(dataset_checks)
     yield Check("skip", "skip returns None or a reason", _skip)
     yield Check("arrays", "rows, targets and classes fit each other and are finite numbers", _arrays)
     yield Check("stated-shape", "the shape it states is the one it has", _stated_shape)
     yield Check("same-rows", "the same split number gives the same rows", _same_rows)
     yield Check("splits-differ", "another split number gives other rows", _splits_differ)
-    yield Check("disjoint", "no test row is a training row, or a note says so", _disjoint)
+    yield Check("disjoint", "no test row is a training row, unless a note says so", _disjoint)
     yield Check("isolated", "a caller who writes into the arrays does not change the next load", _isolated)
     yield Check("global-randomness", "global random generators are untouched", _global_randomness)
-    yield Check("memory", "loading needs no more than a few times the memory of the rows", _memory)
-
-
-def _options(subject: DatasetSubject) -> None:
-    declarations.check_options(subject.dataset)
-
-
-def _version(subject: DatasetSubject) -> None:
-    declarations.check_version(subject.dataset)
-
-
-def _expected_failures(subject: DatasetSubject) -> None:
-    declarations.check_expected_failures(subject.dataset, [check.name for check in dataset_checks()])
+    yield Check("memory", "loading needs at most a few times the memory of the rows", _memory)
 
 
 def _card(subject: DatasetSubject) -> None:
-    dataset = subject.dataset
-    declarations.check_first_line(dataset)
+    declarations.check_first_line(subject)
+    dataset = subject.plugin
     task = getattr(dataset, "task", None)
-    require(
-        task in ("regression", "classification"), f"task is {task!r}; write task = 'regression' or 'classification'"
-    )
+    good = task in ("regression", "classification")
+    require(good, f"task is {task!r}; write task = 'regression' or 'classification'")
     for name in ("source", "licence"):
-        require(
-            getattr(dataset, name).strip(), f"{name} is empty; say it in a few words, 'generated' or 'none stated' too"
-        )
+        stated = getattr(dataset, name).strip()
+        require(stated, f"{name} is empty; state it in a few words, or write 'generated' or 'none stated'")
     notes = dataset.notes
     good = not isinstance(notes, str) and all(isinstance(note, str) and note.strip() for note in notes)
-    require(good, "notes must be a tuple of sentences; a single one needs a comma behind it: notes = ('...',)")
+    require(good, "notes must be a tuple of sentences; a single one needs a comma after it: notes = ('...',)")
 
 
 def _skip(subject: DatasetSubject) -> None:
-    reason = subject.dataset.skip()
-    declarations.check_reason(reason, "skip")
+    reason = subject.plugin.skip()
+    declarations.check_reason(reason)
     if reason:
-        raise NotApplicable(f"the data is not here: {reason}")
+        raise NotApplicable(f"the data is not installed: {reason}")
 
 
 def _arrays(subject: DatasetSubject) -> None:
@@ -97,16 +83,15 @@ def _arrays(subject: DatasetSubject) -> None:
         require(isinstance(array, np.ndarray), f"{name} is a {type(array).__name__}; return numpy arrays")
         require(array.dtype.kind in "fiub", f"{name} has dtype {array.dtype}; return numbers")
     checked(split)
-    require(
-        split.task == subject.dataset.task, f"the split is for {split.task}, the dataset says {subject.dataset.task}"
-    )
+    task = subject.plugin.task
+    require(split.task == task, f"the split is for {split.task}, the dataset says {task}")
     if split.test_truth is not None:
         good = split.test_truth.shape == split.test_y.shape and np.isfinite(split.test_truth).all()
         require(good, "test_truth must have one finite value for each test row")
 
 
 def _stated_shape(subject: DatasetSubject) -> None:
-    stated = subject.dataset.shape
+    stated = subject.plugin.shape
     if not stated:
         raise NotApplicable("it states no shape")
     split = subject.first
@@ -121,9 +106,8 @@ def _same(one: Split, other: Split) -> bool:
 
 def _same_rows(subject: DatasetSubject) -> None:
     again = subject.load(0)
-    require(
-        _same(subject.first, again), "split 0 gave other rows the second time; seed a generator with the split's number"
-    )
+    message = "split 0 gave other rows the second time; seed a generator with the split's number"
+    require(_same(subject.first, again), message)
 
 
 def _splits_differ(subject: DatasetSubject) -> None:
@@ -131,11 +115,9 @@ def _splits_differ(subject: DatasetSubject) -> None:
     try:
         second = subject.load(1)
     except UserError as error:
-        raise NotApplicable(f"it has one split, and says so: {error}") from None
-    require(
-        not _same(first, second),
-        "splits 0 and 1 are the same; use the split's number, or raise UserError where a split does not exist",
-    )
+        raise NotApplicable(f"it has one split and says so: {error}") from None
+    message = "splits 0 and 1 are the same; use the split's number, or raise UserError for a split that does not exist"
+    require(not _same(first, second), message)
 
 
 def _disjoint(subject: DatasetSubject) -> None:
@@ -143,39 +125,32 @@ def _disjoint(subject: DatasetSubject) -> None:
     if split.test_x is split.train_x:
         share = 1.0
     else:
-        known = set(_prints(split.train_x, split.train_y))
-        share = float(np.mean([row in known for row in _prints(split.test_x, split.test_y)]))
-    noted = any("duplicate" in note for note in subject.dataset.notes)
-    require(
-        share == 0 or noted,
-        f"{share:.1%} of the test rows, target included, stand among the training rows; divide by index, and if the "
-        "source itself repeats rows, say so in notes with the word 'duplicate'",
-    )
+        known = set(_hashes(split.train_x, split.train_y))
+        share = float(np.mean([row in known for row in _hashes(split.test_x, split.test_y)]))
+    noted = any("duplicate" in note for note in subject.plugin.notes)
+    advice = "split by index; if the source itself repeats rows, say so in notes with the word 'duplicate'"
+    require(share == 0 or noted, f"{share:.1%} of the test rows are training rows too, with their target; {advice}")
 
 
-def _prints(x: Array, y: Array) -> list[bytes]:
-    """Return a hash of every row and its target: of large images, all of them at once would not fit into memory."""
-    return [
-        hashlib.blake2b(row.tobytes() + target.tobytes(), digest_size=16).digest()
-        for row, target in zip(x, y, strict=True)
-    ]
+def _hashes(x: Array, y: Array) -> list[bytes]:
+    """Return a hash of every row and its target; a table of large images would not fit into memory."""
+    rows = (row.tobytes() + target.tobytes() for row, target in zip(x, y, strict=True))
+    return [hashlib.blake2b(row, digest_size=16).digest() for row in rows]
 
 
 def _isolated(subject: DatasetSubject) -> None:
-    spoilt = subject.load(0)
-    kept = {name: getattr(spoilt, name).copy() for name in ARRAYS}
+    first = subject.load(0)
+    kept = {name: getattr(first, name).copy() for name in ARRAYS}
     for name in ARRAYS:
-        array = getattr(spoilt, name)
+        array = getattr(first, name)
         if array.flags.writeable:
             array[...] = 1
     again = subject.load(0)
     changed = [name for name in ARRAYS if not np.array_equal(getattr(again, name), kept[name])]
-    for name in changed:  # what is shared is given back as it was
-        getattr(spoilt, name)[...] = kept[name]
-    told = (
-        f"writing into {', '.join(changed)} changed the next load; return copies of what is kept, or make it read-only"
-    )
-    require(not changed, told)
+    for name in changed:  # restore what is shared
+        getattr(first, name)[...] = kept[name]
+    advice = "return copies of arrays that are kept, or make them read-only"
+    require(not changed, f"writing into {', '.join(changed)} changed the next load; {advice}")
 
 
 def _global_randomness(subject: DatasetSubject) -> None:
@@ -192,7 +167,5 @@ def _memory(subject: DatasetSubject) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    require(
-        peak < 16 * size + ROOM,
-        f"loading {size:,} bytes of rows took {peak:,} at its height; read in parts, and in the dtype that is returned",
-    )
+    advice = "read in parts, and in the dtype that is returned"
+    require(peak < 16 * size + OVERHEAD, f"loading {size:,} bytes of rows took {peak:,} at its peak; {advice}")

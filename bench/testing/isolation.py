@@ -1,4 +1,4 @@
-"""What a plug-in must leave alone: the random generators that everybody shares."""
+"""A check that a plug-in leaves the global random generators alone."""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from bench.testing.check import require
 
 @contextmanager
 def global_generators_untouched(advice: str) -> Iterator[None]:
-    """Fail the check if the block draws from a generator of the whole process, or seeds it."""
+    """Fail the check if the block draws from a global random generator, or seeds it."""
     before = _states()
     yield
     touched = [name for name, state in _states().items() if state != before[name]]

@@ -1,4 +1,4 @@
-"""All checks of a method, one at a time."""
+"""All checks of a method."""
 
 from collections.abc import Iterator
 
@@ -9,19 +9,20 @@ from bench.testing.subject import MethodSubject
 
 
 def method_checks() -> Iterator[Check[MethodSubject]]:
-    """Yield every check that a method is asked to pass, the quick ones first."""
-    yield Check("options", "it is a frozen dataclass and every option has a default", _options)
-    yield Check("version", "its version is a text that can be part of a key", _version)
-    yield Check("docstring", "its documentation has a first line, an equation and a reference", _docstring)
-    yield Check("search-space", "every value worth searching can be built", _search_space)
-    yield Check("expected-failures", "its excuses are about checks that exist, each with a reason", _expected_failures)
+    """Yield every check that a method has to pass, the fast ones first."""
+    yield declarations.OPTIONS
+    yield declarations.VERSION
+    documented = "its documentation has a first line, an equation and a reference"
+    yield Check("docstring", documented, declarations.check_method_docstring)
+    yield Check("search-space", "every value worth searching can be built", declarations.check_search_space)
+    yield declarations.expected_failures_check(method_checks)
     yield Check("skip", "skip returns None or a reason, and not a reason for every task", _skip)
     yield Check("shapes", "draws have the right shape and are float32", method_draws.check_shapes)
     yield Check("finite", "draws are finite near the data and far from it", method_draws.check_finite)
-    yield Check("probabilities", "classes have probabilities that sum to 1", method_draws.check_probabilities)
+    yield Check("probabilities", "the probabilities of the classes sum to 1", method_draws.check_probabilities)
     yield Check("seeded", "the same seed gives the same draws to the last bit", method_draws.check_seeded)
     yield Check("draws-differ", "draws that read random numbers differ, networks too", method_draws.check_draws_differ)
-    yield Check("many-draws", "T = 1 and T = 1000 work and begin alike", method_draws.check_many_draws)
+    yield Check("many-draws", "T = 1 and T = 1000 work and share their first draw", method_draws.check_many_draws)
     yield Check("exchangeable", "the order of the draws carries no information", method_draws.check_exchangeable)
     yield Check("global-randomness", "global random generators are untouched", method_draws.check_global_randomness)
     yield Check("no-state", "drawing changes nothing", method_draws.check_no_state)
@@ -33,36 +34,13 @@ def method_checks() -> Iterator[Check[MethodSubject]]:
     yield Check("tiny-data", "it survives one, two and three rows", method_training.check_tiny_data)
     yield Check("constant-targets", "it survives targets that are all the same", method_training.check_constant_targets)
     yield Check("missing-class", "it survives a class without training rows", method_training.check_missing_class)
-    yield Check(
-        "variance-shrinks",
-        "with more rows its variance falls as the exact posterior's",
-        method_training.check_variance_shrinks,
-    )
-    yield Check("cost", "a step, a draw and what is kept are at most 100 plain networks", method_training.check_cost)
-
-
-def _options(subject: MethodSubject) -> None:
-    declarations.check_options(subject.method)
-
-
-def _version(subject: MethodSubject) -> None:
-    declarations.check_version(subject.method)
-
-
-def _docstring(subject: MethodSubject) -> None:
-    declarations.check_method_docstring(subject.method)
-
-
-def _search_space(subject: MethodSubject) -> None:
-    declarations.check_search_space(subject.method)
-
-
-def _expected_failures(subject: MethodSubject) -> None:
-    declarations.check_expected_failures(subject.method, [check.name for check in method_checks()])
+    exact = "with more rows its variance falls as the exact posterior's"
+    yield Check("variance-shrinks", exact, method_training.check_variance_shrinks)
+    yield Check("cost", "a step, a draw and its tensors cost at most 100 plain networks", method_training.check_cost)
 
 
 def _skip(subject: MethodSubject) -> None:
-    reasons = [subject.method.skip(problem) for problem in PROBLEMS.values()]
+    reasons = [subject.plugin.skip(problem) for problem in PROBLEMS.values()]
     for reason in reasons:
-        declarations.check_reason(reason, "skip")
+        declarations.check_reason(reason)
     require(None in reasons, "skip refuses both regression and classification on rows of numbers")

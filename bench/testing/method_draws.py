@@ -1,4 +1,4 @@
-"""Checks of a method's draws: what they are, what they depend on, what they leave alone."""
+"""Checks of a method's draws: their shape, what they depend on, and that drawing changes nothing."""
 
 import io
 from dataclasses import fields, replace
@@ -16,24 +16,20 @@ from bench.testing.subject import MethodSubject
 from bench.training.member import Fitted
 
 FAR = 50.0  # standard deviations of the inputs
-# Statistics of ranks, standard normal if the draws are exchangeable: one false alarm in a million or so.
+# For statistics that are standard normal if the draws are exchangeable: about one false alarm in a million.
 ALARM = 5.0
 
 
 def check_shapes(subject: MethodSubject) -> None:
-    """Values of every draw at every row, in single precision."""
+    """Draws have one value or row of values per input row, in single precision."""
     for cell in subject.cells:
         draws = cell.draws(6)
         count = 6 if cell.random else len(cell.networks)
         rows = len(cell.data.test_x)
-        require(
-            draws.shape[:2] == (count, rows),
-            f"{count} draws at {rows} rows have shape {list(draws.shape)}; draw must return one line for each row of x",
-        )
-        require(
-            draws.dtype == np.float32,
-            f"draws are {draws.dtype}; stay in the dtype of x (float32), and make new tensors with x.new_tensor(...)",
-        )
+        found = f"{count} draws at {rows} rows have shape {list(draws.shape)}"
+        require(draws.shape[:2] == (count, rows), f"{found}; draw must return one line for each row of x")
+        advice = "keep the dtype of x (float32), and create tensors with x.new_tensor(...)"
+        require(draws.dtype == np.float32, f"draws are {draws.dtype}; {advice}")
         if cell.split.task == "regression":
             require(draws.shape[2] in (1, 2), f"{draws.shape[2]} columns; return means, or means and variances")
             stated = draws[..., 1:]
@@ -43,7 +39,7 @@ def check_shapes(subject: MethodSubject) -> None:
 
 
 def check_finite(subject: MethodSubject) -> None:
-    """No NaN and no infinity, near the data and far from it."""
+    """Draws are finite near the data, far from it and at zero."""
     for cell in subject.cells:
         near = cell.data.test_x
         for where, x in (("near the data", near), ("far from it", FAR * near), ("at zero", torch.zeros_like(near[:1]))):
@@ -52,44 +48,39 @@ def check_finite(subject: MethodSubject) -> None:
 
 
 def check_probabilities(subject: MethodSubject) -> None:
-    """One probability for every class, together 1."""
+    """Every draw has one probability per class, and they sum to 1."""
     cell = subject.only("classification")
     draws = cell.draws(6)
     classes = cell.split.classes
-    require(
-        draws.shape[2] == classes, f"{draws.shape[2]} columns for {classes} classes; return one logit for each class"
-    )
+    columns = draws.shape[2]
+    require(columns == classes, f"{columns} columns for {classes} classes; return one logit for each class")
     off = float(np.abs(draws.sum(-1, dtype=np.float64) - 1).max())
-    require(off < 1e-5 and (draws >= 0).all(), f"probabilities miss 1 by up to {off:.2g}; draw must return logits")
+    require(
+        off < 1e-5 and (draws >= 0).all(),
+        f"sums of probabilities differ from 1 by up to {off:.2g}; draw must return logits",
+    )
 
 
 def check_seeded(subject: MethodSubject) -> None:
     """The same seed gives the same draws, to the last bit."""
     for cell in subject.cells:
         same = np.array_equal(cell.draws(8, seed=5), cell.draws(8, seed=5))
-        require(
-            same, "the same seed gave other draws; take every random number in draw from the tape, and keep no state"
-        )
+        advice = "take every random number in draw from the tape, and keep no state"
+        require(same, f"the same seed gave other draws; {advice}")
 
 
 def check_draws_differ(subject: MethodSubject) -> None:
-    """What is said to be random is: other numbers on the tape give another function, other networks as well."""
+    """Draws that read the tape differ from each other and between seeds; so do the networks of a cell."""
     for cell in subject.cells:
         draws = cell.draws(12, seed=5)
         if len(draws) == 1:
-            continue  # one network, and a draw that reads no tape: one function, as it says
-        distinct = len({draw.tobytes() for draw in draws})
-        require(
-            distinct > 1,
-            f"all {len(draws)} draws are the same function; use what draw reads from the tape, or read nothing"
-            if cell.random
-            else f"all {len(draws)} networks are the same function; let each start from weights of its own",
-        )
+            continue  # one network whose draw reads no tape is one function
+        advice = "use what draw reads from the tape" if cell.random else "start each from weights of its own"
+        what = f"all {len(draws)} {'draws' if cell.random else 'networks'} are the same function"
+        require(len({draw.tobytes() for draw in draws}) > 1, f"{what}; {advice}")
         if cell.random:
-            other = cell.draws(12, seed=6)
-            require(
-                not np.array_equal(draws, other), "another seed gave the same draws; use what is read from the tape"
-            )
+            same = np.array_equal(draws, cell.draws(12, seed=6))
+            require(not same, "another seed gave the same draws; use what is read from the tape")
 
 
 def check_many_draws(subject: MethodSubject) -> None:
@@ -99,34 +90,29 @@ def check_many_draws(subject: MethodSubject) -> None:
         one, many = cell.draws(1, x=x, seed=7), cell.draws(1000, x=x, seed=7)
         require(len(many) == (1000 if cell.random else len(cell.networks)), f"T = 1000 gave {len(many)} draws")
         bad = int((~np.isfinite(many)).any((1, 2)).sum())
-        require(not bad, f"{bad} of {len(many)} draws are not finite; look for what rare random numbers do in draw")
-        require(
-            np.allclose(one[0], many[0], rtol=1e-4, atol=1e-5),
-            "the first of 1000 draws is not the only one of T = 1; draw must depend on nothing but its arguments",
-        )
+        require(not bad, f"{bad} of {len(many)} draws are not finite; see what rare random numbers do in draw")
+        message = "the first of 1000 draws is not the draw of T = 1; draw must depend on nothing but its arguments"
+        require(np.allclose(one[0], many[0], rtol=1e-4, atol=1e-5), message)
 
 
 def check_exchangeable(subject: MethodSubject) -> None:
-    """Draws of one network come in no order: no trend, no memory of the draw before, in value and in spread."""
+    """The order of a network's draws has no trend and no autocorrelation, in value and in spread."""
     cell = subject.cell
     if not cell.random:
         raise NotApplicable("a draw reads no random numbers: every network is one function")
     networks = len(cell.networks)
-    # One call for every draw (the plain way), so that a counter or a memory inside draw would show.
+    # On the plain path, one call per draw, so that a counter or a memory inside draw becomes visible.
     draws = cell.draws(200 * networks, x=cell.data.test_x[:3], seed=9, limits=PLAIN)
     for network in range(networks):
         for series in draws[network::networks].reshape(200, -1).T:
             for what, numbers in (("values", series), ("spread", np.abs(series - np.median(series)))):
                 for how, statistic in order_statistics(numbers).items():
-                    require(
-                        abs(statistic) < ALARM,
-                        f"the {what} of successive draws show a {how} ({statistic:.1f} standard errors); draw t must "
-                        "not know t: keep nothing from one draw to the next",
-                    )
+                    found = f"the {what} of successive draws show a {how} ({statistic:.1f} standard errors)"
+                    require(abs(statistic) < ALARM, f"{found}; keep nothing from one draw to the next")
 
 
 def order_statistics(series: Array) -> dict[str, float]:
-    """Return three statistics of a series' ranks, about standard normal where its order carries no information."""
+    """Return three statistics of a series' ranks, about standard normal if its order carries no information."""
     from scipy.stats import rankdata
 
     ranks = rankdata(series)
@@ -139,19 +125,19 @@ def order_statistics(series: Array) -> dict[str, float]:
     return {
         "trend": float(z @ time / np.sqrt(time @ time)),
         "difference between the halves": float(z @ halves / np.sqrt(count)),
-        "memory of the draw before": float((z[1:] @ z[:-1] + 1) / np.sqrt(count)),
+        "dependence on the previous draw": float((z[1:] @ z[:-1] + 1) / np.sqrt(count)),
     }
 
 
 def check_global_randomness(subject: MethodSubject) -> None:
-    """Training and drawing leave the generators of torch, numpy and random as they were."""
+    """Training and drawing leave the global generators of torch, numpy and random untouched."""
     with global_generators_untouched("in hooks, take random numbers from the tape"):
         for task in subject.tasks:
-            train(subject.method, split_of(task), SHORT, PLAIN).draws(3)
+            train(subject.plugin, split_of(task), SHORT, PLAIN).draws(3)
 
 
 def check_no_state(subject: MethodSubject) -> None:
-    """Drawing changes nothing: not the network, not the module, not the inputs."""
+    """Drawing changes neither the network nor the module nor the inputs."""
     for cell in subject.cells:
         x = cell.data.test_x.clone()
         for limits in (STACK, PLAIN):
@@ -160,9 +146,8 @@ def check_no_state(subject: MethodSubject) -> None:
             cell.draws(4, x=x, limits=limits)
             for old, new in zip(before, map(_state, cell.networks), strict=True):
                 changed = sorted(name for name in old.keys() | new.keys() if not _same(old.get(name), new.get(name)))
-                require(
-                    not changed, f"drawing changed {', '.join(changed)}; draw must return new tensors and keep nothing"
-                )
+                advice = "draw must return new tensors and keep nothing"
+                require(not changed, f"drawing changed {', '.join(changed)}; {advice}")
         require(torch.equal(x, cell.data.test_x), "drawing changed the inputs in place; write x + ..., not x += ...")
 
 
@@ -183,19 +168,17 @@ def _same(one: object, other: object) -> bool:
 
 
 def check_round_trip(subject: MethodSubject) -> None:
-    """A network is its tensors: written to a file without pickle and read into a fresh module, it draws the same."""
+    """A network written to a file without pickle and read into a new module draws the same values."""
     for cell in subject.cells:
-        copies = [_copied(cell, number) for number in range(len(cell.networks))]
+        copies = [_reloaded(cell, number) for number in range(len(cell.networks))]
         expected = cell.draws(6)
         found = replace(cell, networks=copies).draws(6)
-        require(
-            expected.shape == found.shape and np.allclose(expected, found, rtol=1e-4, atol=1e-5),
-            "a network read back from a file draws other values; what draw needs must be in params, buffers or memory, "
-            "not on the module or the method",
-        )
+        same = expected.shape == found.shape and np.allclose(expected, found, rtol=1e-4, atol=1e-5)
+        advice = "what draw needs must be in params, buffers or memory, not on the module or the method"
+        require(same, f"a network read back from a file draws other values; {advice}")
 
 
-def _copied(cell: Cell, number: int) -> Fitted:
+def _reloaded(cell: Cell, number: int) -> Fitted:
     fitted, member = cell.networks[number], cell.members[number]
     parts: dict[str, Any] = {}
     for part in ("params", "buffers", "memory"):
@@ -210,9 +193,9 @@ def _copied(cell: Cell, number: int) -> Fitted:
             loaded = [torch.from_numpy(file[f"arr_{place}"]) for place in range(len(arrays))]
         parts[part] = dict(zip(getattr(fitted, part), loaded, strict=True))
     with torch.random.fork_rng(devices=[]):
-        module = type(member.method)(**_given(member.method)).build(member.problem, member.new_network)
+        module = type(member.method)(**_options(member.method)).build(member.problem, member.new_network)
     return replace(fitted, module=module.requires_grad_(False).eval(), **parts)
 
 
-def _given(method: object) -> dict[str, object]:
+def _options(method: object) -> dict[str, object]:
     return {field.name: getattr(method, field.name) for field in fields(method) if field.init}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Problems small enough to be learned in a second, and the networks of one method trained on them."""
+"""Small problems that a network learns in a second, and the networks of a method trained on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from bench.training.member import Fitted, Member, finished
 from bench.training.rows import Prepared, prepare
 from bench.training.stack import fit
 
-PLAIN = Limits(path="plain")  # nothing to record: cheapest where few steps are made
+PLAIN = Limits(path="plain")  # no tracing: fastest for a few steps
 STACK = Limits(path="stack", compiling=False)
 SEED = 20
 
@@ -29,20 +29,20 @@ PROBLEMS = {"regression": Problem("regression", (2,), 1), "classification": Prob
 
 @dataclass(frozen=True)
 class Plain(Method):
-    """A network without any noise: what costs are compared with."""
+    """A network without noise, the reference for costs."""
 
 
 def split_of(task: Task, rows: int = 120) -> Split:
-    """Return a problem that any network learns: a smooth function of two inputs, or three heaps of points."""
+    """Return a problem that any network learns: a smooth function of two inputs, or three clusters of points."""
     random = np.random.default_rng([31, rows])
     if task == "regression":
         x, test_x = random.normal(size=(rows, 2)), random.normal(size=(60, 2))
         y, test_y = (_surface(part) + 0.05 * random.normal(size=len(part)) for part in (x, test_x))
         return Split("regression", x, y, test_x, test_y)
-    heap, test_heap = np.arange(rows) % 3, np.arange(60) % 3
+    label, test_label = np.arange(rows) % 3, np.arange(60) % 3
     centres = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
-    x, test_x = (centres[part] + 0.5 * random.normal(size=(len(part), 2)) for part in (heap, test_heap))
-    return Split("classification", x, heap, test_x, test_heap, classes=3)
+    x, test_x = (centres[part] + 0.5 * random.normal(size=(len(part), 2)) for part in (label, test_label))
+    return Split("classification", x, label, test_x, test_label, classes=3)
 
 
 def _surface(x: Array) -> Array:
@@ -74,14 +74,12 @@ class Cell:
 
 
 def members_of(method: Method, split: Split, protocol: Protocol, seed: int = SEED) -> tuple[Prepared, list[Member]]:
-    """Return the networks of one cell, as a run makes them."""
+    """Return the data of one cell and its networks, as a run creates them."""
     data, problem = prepare(split, protocol, seed, "cpu"), split.problem
     new_network = network_factory(protocol.network, problem)
     seeds = [seed if k == 0 else stream(seed, "network", k) for k in range(method.networks)]
-    made = [
-        Member(method, problem, new_network, repr(protocol.network), protocol.training, data.rows, s) for s in seeds
-    ]
-    return data, made
+    common = (method, problem, new_network, repr(protocol.network), protocol.training, data.rows)
+    return data, [Member(*common, each) for each in seeds]
 
 
 def train(method: Method, split: Split, protocol: Protocol, limits: Limits) -> Cell:
@@ -91,8 +89,8 @@ def train(method: Method, split: Split, protocol: Protocol, limits: Limits) -> C
 
 def train_all(method: Method, splits: Sequence[Split], protocol: Protocol, limits: Limits) -> list[Cell]:
     """Train the networks of several cells together."""
-    made = [members_of(method, split, protocol) for split in splits]
-    members = [member for _, own in made for member in own]
+    prepared = [members_of(method, split, protocol) for split in splits]
+    members = [member for _, own in prepared for member in own]
     done = dict(fit(members, limits))
     networks = [finished(member, done[number]) for number, member in enumerate(members)]
     lost = [network for network in networks if network.status != "ok"]
@@ -100,5 +98,5 @@ def train_all(method: Method, splits: Sequence[Split], protocol: Protocol, limit
     count = method.networks
     return [
         Cell(method, split, data, own, networks[place * count : (place + 1) * count])
-        for place, (split, (data, own)) in enumerate(zip(splits, made, strict=True))
+        for place, (split, (data, own)) in enumerate(zip(splits, prepared, strict=True))
     ]

@@ -64,7 +64,7 @@ def example_results(
             for seed in range(seeds):
                 place, key = ("example", dataset, seed, method, seed), f"{number}{methods.index(method)}{seed}" * 8
                 gone = method == lost and number == 0
-                cells.append((*place, key, _spec(dataset, method, seed), *_fate(gone, seed)))
+                cells.append((*place, key, _spec(dataset, method, seed), *_outcome(gone, seed)))
                 if gone:
                     continue
                 for metric in METRICS[kind]:
@@ -83,7 +83,7 @@ def example_results(
 
 
 def _spec(dataset: str, method: str, seed: int) -> str:
-    about = {
+    spec = {
         "harness": 1,
         "dataset": [dataset, "built in", "1", {}],
         "method": [method, "built in", "1", {"level": 0.1}],
@@ -91,10 +91,10 @@ def _spec(dataset: str, method: str, seed: int) -> str:
         "data": "example",
         "seed": seed,
     }
-    return json.dumps(about, sort_keys=True)
+    return json.dumps(spec, sort_keys=True)
 
 
-def _fate(gone: bool, seed: int) -> tuple[str, str, str | None, str]:
+def _outcome(gone: bool, seed: int) -> tuple[str, str, str | None, str]:
     environment = json.dumps({"python": "3.11", "device": "cpu", "packages": {"torch": "2.13.0", "seaborn": None}})
     if gone and seed == 0:
         return "failed", "ValueError: example of a failure\n\nTraceback", None, environment

@@ -1,4 +1,4 @@
-"""Checks meet a plug-in."""
+"""Runs the checks on a plug-in."""
 
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
@@ -22,27 +22,27 @@ KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any],
 
 
 def subject_of(plugin: Plugin) -> Subject:
-    """Return the plug-in as checks see it; what several of them look at is made once."""
+    """Return the plug-in as its checks take it, with room for what several of them need."""
     return _kind(plugin)[1](plugin)
 
 
 @lru_cache(maxsize=1)
 def _same_subject(plugin: Plugin) -> Subject:
-    """Return the subject of the test before, if it was about an equal plug-in: a test file trains once."""
+    """Return the subject of the previous call if its plug-in was equal: a test file trains once."""
     return subject_of(plugin)
 
 
 def run_check(check: Check[Any], plugin: Plugin) -> Verdict:
-    """Carry out one check inside a test: fails it with what to do, skips it where failing is expected."""
+    """Run one check inside a test; the test fails if the check does, and is skipped if that is expected."""
     try:
         subject = _same_subject(plugin)
-    except TypeError:  # an option that has no hash
+    except TypeError:  # an option is not hashable
         subject = subject_of(plugin)
     return settle(judge(check, subject, plugin.expected_failures))
 
 
 def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
-    """Carry out all checks of the plug-in's kind, or those named; yield each verdict as it is known."""
+    """Run all checks of a plug-in, or those named in `only`; yield each verdict as soon as it is known."""
     checks = {check.name: check for check in _kind(plugin)[0]()}
     for name in only:
         if name not in checks:
@@ -57,4 +57,6 @@ def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[
     for contract, kind in KINDS.items():
         if isinstance(plugin, contract):
             return kind
-    raise TypeError(f"{type(plugin).__name__} is no Method, Dataset or Report; give run_check an instance, not a class")
+    raise TypeError(
+        f"{type(plugin).__name__} is not a Method, Dataset or Report; give run_check an instance, not a class"
+    )
