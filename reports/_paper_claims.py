@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.api import Curves, Results
 from bench.errors import UserError
-from bench.metrics import catalogue, ranked, risk_coverage_curve
+from bench.metrics import catalogue, risk_coverage_curve, sort_by_score
 from bench.reports._words import plural, probability
 from bench.stats import Comparison, DatasetComparison, Measure, OverallComparison, Settings, adjust_p_values, compare
 
@@ -320,10 +320,10 @@ def risks(curves: Curves) -> Any:
     """Return the selective risk of the k least uncertain rows, k = 1..N; None where there is no uncertainty."""
     if curves.mean.ndim == 2:
         loss = (curves.mean.argmax(axis=1) != curves.observed).astype(float)
-        return risk_coverage_curve(ranked(1.0 - curves.mean.max(axis=1), loss)).risk
+        return risk_coverage_curve(sort_by_score(1.0 - curves.mean.max(axis=1), loss)).risk
     if not np.isfinite(curves.variance).all():
         return None
-    return risk_coverage_curve(ranked(curves.variance, np.square(curves.mean - curves.observed)), root=True).risk
+    return risk_coverage_curve(sort_by_score(curves.variance, np.square(curves.mean - curves.observed)), root=True).risk
 
 
 def _softmax(results: Results, key: str, claim: Claim) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.api import Array, Curves, Figure, Report, Results, Section, Text
 from bench.api.figure_style import house_style, legend, look, panels, short
-from bench.metrics import ranked, risk_coverage_curve
+from bench.metrics import risk_coverage_curve, sort_by_score
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
@@ -80,6 +80,6 @@ def _risk(curves: Curves) -> Array | None:
         uncertainty, loss = curves.variance, np.square(curves.mean - curves.observed)
         if not np.isfinite(uncertainty).all():
             return None  # one draw has no variance
-    curve = risk_coverage_curve(ranked(uncertainty, loss), root=curves.mean.ndim == 1)
+    curve = risk_coverage_curve(sort_by_score(uncertainty, loss), root=curves.mean.ndim == 1)
     kept = np.ceil(GRID * len(loss) - 1e-9).astype(int) - 1
     return np.asarray(curve.risk[np.maximum(kept, 0)])

@@ -24,8 +24,9 @@ from bench.errors import UserError
 from bench.gate.baseline import Baseline
 from bench.gate.decide import gate
 from bench.gate.measure import rules_of
-from bench.gate.values import Measured, Place, declared, gated_metrics, measured
+from bench.gate.values import Measured, Place, gated_metrics, measured
 from bench.gate.verdicts import Rules
+from bench.metrics import declaration
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
@@ -126,9 +127,7 @@ def detection(
 
 def _worse(metric: str) -> float:
     """Return the direction that is worse; the coverages of smoke lie below their targets."""
-    about = declared(metric)
-    assert about is not None
-    return 1.0 if about.direction == "lower" else -1.0
+    return 1.0 if declaration(metric).direction == "lower" else -1.0
 
 
 def correlation(pool: Pool) -> float:

@@ -102,10 +102,10 @@ class GateCollector(pytest.Collector):
 
     def collect(self) -> "Iterator[GateItem]":
         """Yield one test a method, dataset and metric family of the baseline."""
-        from bench.gate.values import declared
+        from bench.metrics import find_declaration
 
         for (dataset, method), rows in sorted(self.run.baseline.measured.values.items()):
-            families = sorted({metric.family for name in rows if (metric := declared(name))})
+            families = sorted({metric.family for name in rows if (metric := find_declaration(name))})
             for family in families:
                 yield GateItem.from_parent(
                     self, name=f"{dataset}-{method}-{family}", run=self.run, place=(dataset, method), family=family

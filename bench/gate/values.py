@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bench.metrics import Metric, catalogue, declaration
+from bench.metrics import catalogue, find_declaration
 from bench.plan.suite import Suite
 from bench.stats.tests import Array
 
@@ -52,11 +52,6 @@ class Measured:
         return Measured(self.seeds, values, lost, self.environment, self.codes, self.remarks)
 
 
-def declared(metric: str) -> Metric | None:
-    """Return the declaration of a stored metric (`name` or `name@condition`), or None where nobody declares it."""
-    return declaration(metric) if metric.partition("@")[0] in catalogue() else None
-
-
 def gated_metrics(suite: Suite) -> list[str]:
     """Return the metrics that are gated: those that the suite names for the gate, or shows; all if it says nothing."""
     return list(suite.gate.metrics or suite.metrics or catalogue())
@@ -66,7 +61,7 @@ def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int])
     """Return what a store holds of some metrics at some seeds."""
     frame, cells = results.frame, results.cells
     stored = [str(name) for name in frame["metric"].unique()]
-    gated = [name for name in stored if ({name, name.partition("@")[0]} & set(metrics)) and declared(name)]
+    gated = [name for name in stored if ({name, name.partition("@")[0]} & set(metrics)) and find_declaration(name)]
     frame = frame[frame["metric"].isin(gated) & frame["seed"].isin(seeds)]
     cells = cells[cells["seed"].isin(seeds)]
     table = frame.pivot(index=["dataset", "method", "metric"], columns="seed", values="value")

@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 import scipy.special
 
-from bench.gate.values import Measured, Place, declared
-from bench.metrics import Metric
+from bench.gate.values import Measured, Place
+from bench.metrics import Metric, find_declaration
 from bench.metrics.margins import Margin, margin_of
 from bench.stats.corrections import holm
 from bench.stats.pairing import losses
@@ -87,7 +87,7 @@ def _lost(then: Measured, now: Measured) -> Iterator[Compared]:
         before, after = (_count(side.lost.get(place, {})) for side in (then, now))
         if missing:
             why = now.remarks.get(place) or now.remarks.get((place[0], "")) or _statuses(now, place)
-            family = next((m.family for name in rows if (m := declared(name))), "")
+            family = next((m.family for name in rows if (m := find_declaration(name))), "")
             yield Compared(*place, RUNS, family, "missing", note=why or "not in the suite any more")
         elif after > before:
             note = f"{_statuses(now, place)}; in the baseline {_statuses(then, place) or 'none'}"
@@ -109,14 +109,14 @@ def _new(then: Measured, now: Measured) -> Iterator[Compared]:
             yield Compared(*place, "all metrics", "", "new", note="not in the baseline")
             continue
         for name in sorted(set(rows) - set(then.values[place])):
-            metric = declared(name)
+            metric = find_declaration(name)
             yield Compared(*place, name, metric.family if metric else "", "new", note="not in the baseline")
 
 
 def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[Compared]:
     for place, rows in sorted(then.values.items()):
         for name, before in sorted(rows.items()) if place in now.values else ():
-            metric = declared(name)
+            metric = find_declaration(name)
             if metric is None:
                 yield Compared(*place, name, "", "missing", note="no metric of this name is declared any more")
                 continue

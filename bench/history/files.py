@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError, unknown_name
-from bench.gate.values import declared
 from bench.history.changes import Changing, Histories, with_changes
 from bench.history.series import read_series, wanted_labels
 from bench.history.view import history_content, shown_line
-from bench.metrics import catalogue
+from bench.metrics import catalogue, find_declaration
 from bench.store.store import Store
 from bench.web.names import metric_name
 from bench.web.templating import templates
@@ -23,7 +22,7 @@ LEVEL = 0.95  # of the intervals
 
 def metric_history(stores: Sequence[Store], metric: str, suite: str | None = None) -> Histories:
     """Return the history of a metric from all cells of some stores, whatever their suite wants now."""
-    if declared(metric) is None:
+    if find_declaration(metric) is None:
         raise unknown_name("metric", metric, catalogue(), "--metric")
     wanted = wanted_labels(stores, suite)
     series = read_series(stores, wanted, {label.suite: [metric] for label in wanted})

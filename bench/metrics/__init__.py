@@ -21,7 +21,7 @@ from bench.metrics.classification import (
 )
 from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
 from bench.metrics.detection import auroc, average_precision, false_positive_rate
-from bench.metrics.discovery import catalogue, condition, declaration
+from bench.metrics.discovery import catalogue, condition, declaration, find_declaration
 from bench.metrics.forecast import Forecast, TargetScale
 from bench.metrics.intervals import (
     Intervals,
@@ -42,7 +42,6 @@ from bench.metrics.quantiles import (
     quantile_calibration_error,
     quantile_curve,
 )
-from bench.metrics.ranking import ranked
 from bench.metrics.regression import (
     gaussian_nll,
     gaussian_nll_rows,
@@ -64,6 +63,7 @@ from bench.metrics.selective import (
     risk_coverage_curve,
     sparsification_error,
 )
+from bench.metrics.sorting import sort_by_score
 from bench.metrics.uncertainty import entropy, expected_entropy, mutual_information, predictive_entropy, total_variance
 
 __all__ = [
@@ -100,6 +100,7 @@ __all__ = [
     "expected_calibration_error",
     "expected_entropy",
     "false_positive_rate",
+    "find_declaration",
     "fit_noise_variance",
     "flip_level",
     "gaussian_intervals",
@@ -116,13 +117,13 @@ __all__ = [
     "quantile_calibration_error",
     "quantile_curve",
     "r_squared",
-    "ranked",
     "reliability_curve",
     "risk_at_coverage",
     "risk_coverage_curve",
     "root_mean_squared_error",
     "score",
     "sharpness",
+    "sort_by_score",
     "sparsification_error",
     "standardised_log_loss",
     "top_k_accuracy",

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, LabelArray, correct_array, float_array
 from bench.metrics.bins import bin_edges, bin_index
-from bench.metrics.ranking import ranked
+from bench.metrics.metric import Metric, Template
+from bench.metrics.sorting import sort_by_score
 
 
 class ReliabilityCurve(NamedTuple):
@@ -64,7 +65,7 @@ def adaptive_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: 
     scores, hits = _checked(confidence, correct)
     if bins < 1:
         raise UserError(f"bins: expected at least 1, got {bins}")
-    running = np.concatenate(([0.0], np.cumsum(ranked(scores, scores - hits))))
+    running = np.concatenate(([0.0], np.cumsum(sort_by_score(scores, scores - hits))))
     ends = np.arange(bins + 1) * scores.size // bins
     return float(np.abs(np.diff(running[ends])).sum() / scores.size)
 
@@ -74,3 +75,21 @@ def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, Flo
     if scores.min() < 0 or scores.max() > 1 + 1e-3:
         raise UserError(f"confidence: values lie between 0 and 1, got {scores.min():.6g} to {scores.max():.6g}")
     return scores, correct_array(correct, scores.size)
+
+
+_error = Template("classification", "calibration", "probability", needs="probabilities")
+METRICS: tuple[Metric, ...] = (
+    _error(
+        "ece",
+        "sum_b (n_b / N) abs(accuracy_b - confidence_b), 15 equal bins of the top probability",
+        "Guo et al., ICML 2017",
+    ).by(lambda f: expected_calibration_error(f.confidence, f.correct)),
+    _error("ece_adaptive", "as ece, over 15 bins of equally many rows", "Mukhoti et al., NeurIPS 2020").by(
+        lambda f: adaptive_calibration_error(f.confidence, f.correct)
+    ),
+    _error(
+        "mce",
+        "max_b abs(accuracy_b - confidence_b), the bins of ece that hold a row",
+        "Naeini, Cooper and Hauskrecht, AAAI 2015",
+    ).by(lambda f: maximum_calibration_error(f.confidence, f.correct)),
+)

@@ -1,5 +1,6 @@
 """Scores of class probabilities [N, C] against integer labels [N]. Pure functions, float64 inside."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import ArrayLike
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, LabelArray, label_array, probability_array, row_blocks
 from bench.metrics.bins import bin_index
+from bench.metrics.forecast import Forecast
+from bench.metrics.metric import PAPER, Metric, Template
 
 
 class BrierSplit(NamedTuple):
@@ -123,3 +126,33 @@ def _of_label(p: FloatArray, y: LabelArray) -> FloatArray:
 
 def _at_label(cells: LabelArray, y: LabelArray) -> LabelArray:
     return cells[np.arange(y.size), y]
+
+
+def _top_five(f: Forecast) -> float:
+    # Of five classes every label is among the first five: that says nothing about the method.
+    return top_k_accuracy(f.mean, f.observed, k=5) if f.mean.shape[1] > 5 else math.nan
+
+
+_share = Template("classification", "predictive", "probability", "higher", needs="probabilities")
+_error = Template("classification", "calibration", "probability", needs="probabilities")
+METRICS: tuple[Metric, ...] = (
+    _share("accuracy", "mean_i [argmax_c p_ic = y_i], the first class of equal ones", PAPER).by(
+        lambda f: float(f.correct.mean())
+    ),
+    _share(
+        "accuracy_top5",
+        "mean_i [y_i among the 5 highest p_ic], with more than 5 classes",
+        "Russakovsky et al., IJCV 2015",
+    ).by(_top_five),
+    _error("nll_categorical", "mean_i -log p_i(y_i)", "Good, Rational Decisions, JRSS-B 1952", unit="nat").by(
+        lambda f: categorical_nll(f.mean, f.observed)
+    ),
+    _error(
+        "brier", "mean_i sum_c (p_ic - [y_i = c])^2, between 0 and 2", "Brier, Monthly Weather Review 1950", unit="1"
+    ).by(lambda f: brier_score(f.mean, f.observed)),
+    _error(
+        "ece_classwise",
+        "mean over classes c of sum_b (n_b / N) abs(frequency_b of c - mean p_c in b), 15 equal bins of p_c",
+        "Kull et al., NeurIPS 2019",
+    ).by(lambda f: class_wise_calibration_error(f.mean, f.observed)),
+)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, float_array, numeric_array, require_finite, row_blocks, variance_array
+from bench.metrics.metric import Metric, Template
 
 
 def crps_gaussian_rows(observed: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> FloatArray:
@@ -65,3 +66,20 @@ def crps_fair_rows(observed: ArrayLike, draws: ArrayLike) -> FloatArray:
 def crps_fair(observed: ArrayLike, draws: ArrayLike) -> float:
     """Mean of `crps_fair_rows`."""
     return float(crps_fair_rows(observed, draws).mean())
+
+
+_GNEITING = "Gneiting and Raftery, JASA 2007"
+_crps = Template("regression", "calibration", "target unit", needs="draws")
+METRICS: tuple[Metric, ...] = (
+    _crps("crps", "mean_i CRPS(N(m_i, v_i), y_i), closed form", _GNEITING).by(
+        lambda f: crps_gaussian(f.observed, f.mean, f.variance)
+    ),
+    _crps("crps_noise", "mean_i CRPS(N(m_i, v_i + 1/tau), y_i), closed form", _GNEITING, needs="noise").by(
+        lambda f: crps_gaussian(f.observed, f.mean, f.predictive_variance)
+    ),
+    _crps(
+        "crps_sample",
+        "mean_i [mean_t abs(x_ti - y_i) - sum_{s,t} abs(x_si - x_ti) / (2 T (T - 1))], draws alone",
+        "Ferro, QJRMS 2014",
+    ).by(lambda f: crps_fair(f.observed, f.draws)),
+)

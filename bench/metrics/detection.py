@@ -1,10 +1,16 @@
 """How well a score tells two sets apart: larger scores are meant for `positives` (errors, shifted or foreign data)."""
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, LabelArray, float_array
+from bench.metrics.forecast import Forecast
+from bench.metrics.metric import Metric, Template
 
 
 def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
@@ -58,3 +64,43 @@ def _counts(negatives: ArrayLike, positives: ArrayLike) -> tuple[LabelArray, Lab
     flagged = np.flatnonzero(last_of_run) + 1
     hits = np.cumsum(order < above.size)[last_of_run]
     return hits, flagged - hits
+
+
+def _of_errors(measure: Callable[[ArrayLike, ArrayLike], float]) -> Callable[[Forecast], float]:
+    """Return the measure with wrong predictions as positives, by their uncertainty; NaN unless there are both kinds."""
+
+    def compute(forecast: Forecast) -> float:
+        right = forecast.correct
+        if np.all(right) or not np.any(right):
+            return math.nan
+        return measure(forecast.uncertainty[right], forecast.uncertainty[~right])
+
+    return compute
+
+
+_HENDRYCKS = "Hendrycks and Gimpel, ICLR 2017"
+_errors = Template("classification", "detection", "probability", "higher", needs="probabilities")
+_foreign = replace(_errors, needs="")
+METRICS: tuple[Metric, ...] = (
+    _errors("error_auroc", "P(1 - max_c p_c of a wrong row > that of a right row), ties one half", _HENDRYCKS).by(
+        _of_errors(auroc)
+    ),
+    _errors("error_aupr", "average precision of 1 - max_c p_c for wrong rows", _HENDRYCKS).by(
+        _of_errors(average_precision)
+    ),
+    replace(_errors, direction="lower")(
+        "error_fpr95",
+        "share of right rows flagged when 95 % of the wrong ones are, by 1 - max_c p_c",
+        "Liang, Li and Srikant, ICLR 2018",
+    ).by(_of_errors(false_positive_rate)),
+    _foreign(
+        "ood_auroc",
+        "P(predictive entropy of a foreign or shifted row > that of a clean test row), ties one half",
+        f"{_HENDRYCKS}; entropy: Ovadia et al., NeurIPS 2019",
+    ).by_probe(),
+    _foreign(
+        "ood_auroc_mutual_information",
+        "as ood_auroc, by the mutual information between draws and class; with at least two draws",
+        "Smith and Gal, UAI 2018",
+    ).by_probe(),
+)

@@ -8,24 +8,22 @@ from importlib.metadata import EntryPoint, entry_points
 
 from bench.errors import UserError, unknown_name
 from bench.metrics import (
-    declared_classification,
-    declared_cost,
-    declared_intervals,
-    declared_regression,
-    declared_selective,
-    declared_shift,
+    calibration,
+    classification,
+    cost,
+    crps,
+    detection,
+    intervals,
+    quantiles,
+    regression,
+    robustness,
+    selective,
 )
 from bench.metrics.metric import Metric
 
 GROUP = "bench.metrics"
-BUILT_IN: tuple[Metric, ...] = (
-    *declared_regression.METRICS,
-    *declared_intervals.METRICS,
-    *declared_classification.METRICS,
-    *declared_selective.METRICS,
-    *declared_shift.METRICS,
-    *declared_cost.METRICS,
-)
+_PARTS = (regression, crps, intervals, quantiles, classification, calibration, selective, detection, robustness, cost)
+BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)
 
 
 def catalogue() -> dict[str, Metric]:
@@ -41,12 +39,18 @@ def condition(name: str) -> str:
     return name.partition("@")[2]
 
 
+def find_declaration(name: str) -> Metric | None:
+    """Return the declaration of a stored metric (`name` or `name@condition`), or None where nobody declares it."""
+    found = catalogue().get(name.partition("@")[0])
+    return replace(found, name=name) if found else None
+
+
 def declaration(name: str) -> Metric:
-    """Return the declaration of a stored metric, with a condition in its name or without."""
-    known, bare = catalogue(), name.partition("@")[0]
-    if bare not in known:
-        raise unknown_name("metric", bare, known)
-    return replace(known[bare], name=name)
+    """Return the declaration of a stored metric (`name` or `name@condition`); raise UserError where there is none."""
+    found = find_declaration(name)
+    if found is None:
+        raise unknown_name("metric", name.partition("@")[0], catalogue())
+    return found
 
 
 @functools.cache

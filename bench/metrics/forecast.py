@@ -18,7 +18,7 @@ from bench.metrics.arrays import (
     require_distributions,
     require_finite,
 )
-from bench.metrics.ranking import ranked
+from bench.metrics.sorting import sort_by_score
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ class Forecast:
         return 1.0 - self.confidence if self.task == "classification" else self.variance
 
     @cached_property
-    def ranked_loss(self) -> FloatArray:
-        """The losses by ascending uncertainty, averaged over ties (see `ranked`)."""
-        return ranked(self.uncertainty, self.loss)
+    def sorted_loss(self) -> FloatArray:
+        """The losses by ascending uncertainty, averaged over ties (see `sort_by_score`)."""
+        return sort_by_score(self.uncertainty, self.loss)
 
     def _require_classes(self, name: str) -> None:
         if self.task != "classification":

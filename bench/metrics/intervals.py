@@ -1,6 +1,7 @@
 """Prediction intervals of a Gaussian forecast: coverage, width, and the score that weighs the two."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, float_array, variance_array
+from bench.metrics.forecast import Forecast
+from bench.metrics.metric import PAPER, Metric, Template
 
 
 class Intervals(NamedTuple):
@@ -72,3 +75,34 @@ def _checked(observed: ArrayLike, intervals: Intervals) -> tuple[FloatArray, Flo
     if (upper < lower).any():
         raise UserError("intervals: an upper bound lies below its lower bound")
     return y, lower, upper
+
+
+def _interval_metrics(suffix: str, width: float | None, source: str, *, noise: bool = False) -> tuple[Metric, ...]:
+    """Declare coverage, width and Winkler score of mean +- width * std; None is the width of 95 %."""
+    level = 0.95 if width is None else level_of(width)
+    interval = f"m_i +- {width or 1.96:g} sqrt(v_i{' + 1/tau' if noise else ''})"
+
+    def bounds(f: Forecast) -> Intervals:
+        # The exact width of 95 % comes from scipy, which listing the metrics does not load.
+        return gaussian_intervals(f.mean, f.predictive_variance if noise else f.variance, width or width_of(level))
+
+    template = Template("regression", "calibration", "target unit", needs="noise" if noise else "draws")
+    coverage = replace(template, unit="probability", direction="target", target=round(level, 4))
+    penalty = f"mean of width + {2 / (1 - level):.6g} * distance of y_i outside, for {interval}"
+    return (
+        coverage(f"picp{suffix}", f"share of y_i within {interval}, bounds included", source).by(
+            lambda f: coverage_probability(f.observed, bounds(f))
+        ),
+        template(f"mpiw{suffix}", f"mean width of {interval}", source).by(lambda f: mean_width(bounds(f))),
+        template(f"winkler{suffix}", penalty, "Winkler, JASA 1972").by(
+            lambda f: winkler_score(f.observed, bounds(f), level)
+        ),
+    )
+
+
+_PEARCE = "Pearce et al., ICML 2018"
+METRICS: tuple[Metric, ...] = (
+    *_interval_metrics("", 3.0, PAPER),
+    *_interval_metrics("95", None, _PEARCE),
+    *_interval_metrics("95_noise", None, _PEARCE, noise=True),
+)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from bench.errors import UserError
@@ -12,6 +12,7 @@ from bench.metrics.forecast import Forecast
 Task = Literal["regression", "classification", "any"]
 Family = Literal["predictive", "calibration", "selective", "detection", "cost"]
 Direction = Literal["lower", "higher", "target"]
+PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
 NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline", "probe"})
 
 
@@ -91,3 +92,43 @@ class Metric:
         if self.relative_to is None:
             raise UserError(f"metric {self.name!r} is not relative to a baseline")
         return value - baseline
+
+
+@dataclass(frozen=True)
+class Template:
+    """The fields that several metrics share: call it with those of one metric, then name the source of its value.
+
+    `nat("nll", "mean_i -log ...", "Gal and Ghahramani", needs="noise").by(lambda forecast: ...)`.
+    """
+
+    task: Task
+    family: Family
+    unit: str
+    direction: Direction = "lower"
+    needs: str = ""  # separated by spaces
+    signed: bool = False
+    target: float | None = None
+    name: str = ""
+    formula: str = ""
+    source: str = ""
+
+    def __call__(self, name: str, formula: str, source: str, *, unit: str = "", needs: str = "") -> "Template":
+        """Return a copy for one metric; its unit and needs are the shared ones unless given."""
+        unit, needs = unit or self.unit, needs or self.needs
+        return replace(self, name=name, formula=formula, source=source, unit=unit, needs=needs)
+
+    def by(self, compute: Callable[[Forecast], float]) -> Metric:
+        """Return the metric whose value `compute` returns."""
+        return self._metric(compute)
+
+    def by_probe(self) -> Metric:
+        """Return the metric that a probe measures (`bench.probes`)."""
+        return self._metric(None, "probe")
+
+    def relative_to(self, name: str) -> Metric:
+        """Return the metric that is the difference to the baseline method's value of another."""
+        return self._metric(None, "baseline", name)
+
+    def _metric(self, compute: Callable[[Forecast], float] | None, need: str = "", other: str | None = None) -> Metric:
+        needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
+        return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, self.signed)

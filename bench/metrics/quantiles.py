@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, float_array, variance_array
+from bench.metrics.forecast import Forecast
+from bench.metrics.metric import Metric, Template
 
 
 class QuantileCurve(NamedTuple):
@@ -73,3 +75,17 @@ def _unit_values(pit: ArrayLike) -> FloatArray:
     if values.min() < 0 or values.max() > 1:
         raise UserError("pit: values lie between 0 and 1")
     return values
+
+
+def _quantile_error(suffix: str, spread: str, *, noise: bool = False) -> Metric:
+    def compute(f: Forecast) -> float:
+        return quantile_calibration_error(
+            pit_values(f.observed, f.mean, f.predictive_variance if noise else f.variance)
+        )
+
+    formula = f"mean over 100 p of abs(share of y_i below the p-quantile of N(m_i, {spread}) - p)"
+    template = Template("regression", "calibration", "probability", needs="noise" if noise else "draws")
+    return template(f"quantile_error{suffix}", formula, "Kuleshov, Fenner and Ermon, ICML 2018").by(compute)
+
+
+METRICS = (_quantile_error("", "v_i"), _quantile_error("_noise", "v_i + 1/tau", noise=True))

@@ -1,11 +1,15 @@
 """Point errors and log losses of regression forecasts. Pure functions over arrays of N rows, float64 inside."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench.metrics.arrays import FloatArray, float_array, variance_array
+from bench.metrics.forecast import Forecast
+from bench.metrics.metric import PAPER, Metric, Template
 
 LOG_TWO_PI = math.log(2 * math.pi)
 
@@ -88,3 +92,65 @@ def _residuals(observed: ArrayLike, mean: ArrayLike) -> FloatArray:
     y = float_array(observed, "observed", (None,))
     difference: FloatArray = y - float_array(mean, "mean", y.shape)
     return difference
+
+
+def _in_three_units(
+    name: str, formula: str, source: str, error: Callable[[ArrayLike, ArrayLike], float]
+) -> tuple[Metric, ...]:
+    """Declare an error in original, standardised and min-max units; NaN where the training target is constant."""
+
+    def over(forecast: Forecast, length: float) -> float:
+        return error(forecast.observed, forecast.mean) / length if length > 0 else math.nan
+
+    def standardised(forecast: Forecast) -> float:
+        return over(forecast, forecast.scale.std if forecast.scale else 0.0)
+
+    def min_max(forecast: Forecast) -> float:
+        return over(forecast, forecast.scale.maximum - forecast.scale.minimum if forecast.scale else 0.0)
+
+    plain = Template("regression", "predictive", "target unit")
+    scaled = replace(plain, needs="scale")
+    return (
+        plain(name, formula, source).by(lambda f: error(f.observed, f.mean)),
+        scaled(f"{name}_std", f"{formula} / std of train targets", source, unit="train std").by(standardised),
+        scaled(f"{name}_minmax", f"{formula} / (max - min) of train targets", source, unit="train range").by(min_max),
+    )
+
+
+def _against_train_targets(f: Forecast) -> float:
+    if f.scale is None:
+        return math.nan
+    return standardised_log_loss(f.observed, f.mean, f.predictive_variance, f.scale.mean, f.scale.std**2)
+
+
+_nat = Template("regression", "calibration", "nat", signed=True)
+METRICS: tuple[Metric, ...] = (
+    *_in_three_units("rmse", "sqrt(mean_i (y_i - m_i)^2)", PAPER, root_mean_squared_error),
+    *_in_three_units("mae", "mean_i abs(y_i - m_i)", "Willmott and Matsuura, 2005", mean_absolute_error),
+    Template("regression", "predictive", "1", "higher", signed=True)(
+        "r2",
+        "1 - sum_i (y_i - m_i)^2 / sum_i (y_i - mean(y))^2, the same in every unit of the target",
+        "Draper and Smith, Applied Regression Analysis, 1998",
+    ).by(lambda f: r_squared(f.observed, f.mean)),
+    _nat("nll_mc", "mean_i -log N(y_i; m_i, s_i^2), s_i^2 the variance over draws alone", PAPER, needs="draws").by(
+        lambda f: gaussian_nll(f.observed, f.mean, f.spread)
+    ),
+    _nat(
+        "nll",
+        "mean_i -log N(y_i; m_i, v_i + 1/tau), 1/tau fitted on validation data",
+        "Gal and Ghahramani, ICML 2016",
+        needs="noise",
+    ).by(lambda f: gaussian_nll(f.observed, f.mean, f.predictive_variance)),
+    _nat("msll", "nll_mc minus the baseline method's mean nll_mc on the same split", PAPER, needs="draws").relative_to(
+        "nll_mc"
+    ),
+    _nat(
+        "msll_rw",
+        "mean_i [-log N(y_i; m_i, v_i + 1/tau) + log N(y_i; train mean, train std^2)]",
+        "Rasmussen and Williams, 2006, section 2.5",
+        needs="noise scale",
+    ).by(_against_train_targets),
+    Template("regression", "calibration", "target unit", needs="draws")(
+        "sharpness", "sqrt(mean_i v_i), to be read beside a calibration metric", "Kuleshov, Fenner and Ermon, ICML 2018"
+    ).by(lambda f: sharpness(f.variance)),
+)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import float_array, probability_array
+from bench.metrics.metric import PAPER, Metric, Template
 
 
 def flip_level(levels: ArrayLike, probabilities: ArrayLike, true: int) -> float:
@@ -31,3 +32,12 @@ def flip_level(levels: ArrayLike, probabilities: ArrayLike, true: int) -> float:
         return float(at[0])
     before, after = margin[first - 1], margin[first]
     return float(at[first - 1] + (at[first] - at[first - 1]) * before / (before - after))
+
+
+METRICS: tuple[Metric, ...] = (
+    Template("classification", "predictive", "input unit", "higher")(
+        "flip_level",
+        "noise std at which mean p of the true class falls below another, interpolated; none if it never does",
+        f"{PAPER}, section V-C",
+    ).by_probe(),
+)

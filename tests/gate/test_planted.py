@@ -156,7 +156,7 @@ def latency(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Gate]:
         source="a clock",
         compute=None,
     )
-    monkeypatch.setattr("bench.gate.verdicts.declared", lambda name: metric)
+    monkeypatch.setattr("bench.gate.verdicts.find_declaration", lambda name: metric)
 
     def run(factor: float, **environment: object) -> Gate:
         before = spread(20.0, 1.0)

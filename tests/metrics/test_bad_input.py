@@ -19,9 +19,9 @@ from bench.metrics import (
     expected_calibration_error,
     fit_noise_variance,
     gaussian_nll,
-    ranked,
     root_mean_squared_error,
     score,
+    sort_by_score,
 )
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -50,7 +50,7 @@ def _not_finite(bad: float) -> None:
     _rejects("mean: 1 of 1", lambda: root_mean_squared_error([0.0], [bad]))
     _rejects("NaN or infinite", lambda: Forecast("classification", LABELS[:1], np.array([[[bad, 0.5]]])))
     _rejects("noise_variance must be finite", lambda: _regression([0.0], [[0.0]], noise_variance=bad))
-    _rejects("scores: 1 of 2", lambda: ranked([0.0, bad], [0.0, 0.0]))
+    _rejects("scores: 1 of 2", lambda: sort_by_score([0.0, bad], [0.0, 0.0]))
 
 
 def _empty() -> None:

@@ -52,7 +52,7 @@ def test_classes_confidence_and_errors() -> None:
     assert forecast.correct.tolist() == [True, False]
     assert forecast.loss.tolist() == [0.0, 1.0]
     np.testing.assert_allclose(forecast.uncertainty, [0.3, 0.3])
-    assert forecast.ranked_loss.tolist() == [0.5, 0.5]
+    assert forecast.sorted_loss.tolist() == [0.5, 0.5]
 
 
 def test_regression_has_no_classes() -> None:

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.metrics import Forecast, Metric, condition, declaration
+from bench.metrics import Forecast, Metric, condition, declaration, find_declaration
+from bench.metrics.metric import Template
 
 
 def _metric(**changes: Any) -> Metric:
@@ -90,3 +91,21 @@ def test_a_stored_name_may_state_a_condition() -> None:
     assert (shifted.direction, shifted.family, shifted.unit) == (plain.direction, plain.family, plain.unit)
     with pytest.raises(UserError, match="accuracy"):
         declaration("acuracy@fog:3")
+
+
+def test_a_template_gives_a_metric_its_shared_fields_and_the_source_of_its_value() -> None:
+    shared = Template("regression", "calibration", "nat", needs="draws", signed=True)
+    plain = shared("a", "formula", "source").by(lambda forecast: 1.0)
+    assert plain.compute is not None
+    assert (plain.name, plain.unit, plain.direction, plain.signed) == ("a", "nat", "lower", True)
+    assert (plain.formula, plain.source, *plain.needs) == ("formula", "source", "draws")
+    own = shared("b", "f", "s", unit="1", needs="noise scale").by(lambda forecast: 1.0)
+    assert (own.unit, *sorted(own.needs)) == ("1", "noise", "scale")
+    relative = shared("c", "f", "s").relative_to("a")
+    assert (relative.relative_to, *sorted(relative.needs)) == ("a", "baseline", "draws")
+    assert Template("any", "cost", "ms")("d", "f", "s").by_probe().needs == {"probe"}
+
+
+def test_an_undeclared_metric_is_none_to_those_who_can_go_on() -> None:
+    assert find_declaration("no_such_metric@fog:3") is None
+    assert find_declaration("accuracy@fog:3") == declaration("accuracy@fog:3")

@@ -23,9 +23,9 @@ from bench.metrics import (
     expected_calibration_error,
     gaussian_nll,
     maximum_calibration_error,
-    ranked,
     risk_coverage_curve,
     score,
+    sort_by_score,
 )
 
 # The load of the machine decides how long an example takes, not the code under test.
@@ -164,7 +164,7 @@ def test_a_change_of_unit_changes_each_metric_as_its_unit_says(
 def test_selective_values_depend_only_on_the_order_of_uncertainty(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores, losses = rng.integers(0, 8, 40).astype(float), rng.gamma(1.0, size=40)
-    np.testing.assert_allclose(ranked(np.exp(scores) - 5, losses), ranked(scores, losses), rtol=1e-12)
+    np.testing.assert_allclose(sort_by_score(np.exp(scores) - 5, losses), sort_by_score(scores, losses), rtol=1e-12)
     below, above = rng.integers(0, 8, 20).astype(float), rng.integers(2, 10, 20).astype(float)
     assert auroc(np.exp(below), np.exp(above)) == auroc(below, above)
     assert auroc(below, above) + auroc(above, below) == pytest.approx(1.0, abs=1e-15)
@@ -175,11 +175,11 @@ def test_selective_values_depend_only_on_the_order_of_uncertainty(seed: int) -> 
 def test_no_order_beats_the_true_one_and_none_is_worse_than_its_reverse(seed: int) -> None:
     rng = np.random.default_rng(seed)
     losses, scores = rng.gamma(0.5, size=30), rng.normal(size=30)
-    best, worst = ranked(losses, losses), ranked(-losses, losses)
+    best, worst = sort_by_score(losses, losses), sort_by_score(-losses, losses)
     for measure in (area_under_risk_coverage, area_under_generalised_risk):
-        assert measure(best) <= measure(ranked(scores, losses)) + 1e-12
-        assert measure(ranked(scores, losses)) <= measure(worst) + 1e-12
-    assert excess_area_under_risk_coverage(ranked(scores, losses), losses) >= 0
+        assert measure(best) <= measure(sort_by_score(scores, losses)) + 1e-12
+        assert measure(sort_by_score(scores, losses)) <= measure(worst) + 1e-12
+    assert excess_area_under_risk_coverage(sort_by_score(scores, losses), losses) >= 0
     risk = risk_coverage_curve(best).risk
     assert (np.diff(risk) >= -1e-12).all()
 

@@ -16,9 +16,9 @@ from bench.metrics import (
     auroc,
     coverage_at_risk,
     excess_area_under_risk_coverage,
-    ranked,
     risk_at_coverage,
     risk_coverage_curve,
+    sort_by_score,
     sparsification_error,
 )
 
@@ -64,7 +64,7 @@ def test_aurc_has_exact_relations_to_the_other_conventions(
 ) -> None:
     risks = _risks(scores, losses)
     n, first, last = len(risks), risks[0], risks[-1]
-    ours = area_under_risk_coverage(ranked(scores, losses))
+    ours = area_under_risk_coverage(sort_by_score(scores, losses))
     assert ours == pytest.approx(math.fsum(risks) / n, abs=1e-14)
     assert _fd_shifts_metrics(risks) == pytest.approx(ours - (first + last) / (2 * n), abs=1e-14)
     assert _fd_shifts_rc_stats(risks) == pytest.approx(ours + (first - last) / (2 * n), abs=1e-14)
@@ -78,7 +78,7 @@ def test_the_conventions_do_differ(oracle: Callable[[str], Any], rng: np.random.
     scores, losses = rng.random(137), rng.gamma(0.5, size=137)
     risks = _risks(scores, losses)
     values = [
-        area_under_risk_coverage(ranked(scores, losses)),
+        area_under_risk_coverage(sort_by_score(scores, losses)),
         _fd_shifts_metrics(risks),
         _fd_shifts_rc_stats(risks),
         _torch_uncertainty(oracle, risks),
@@ -87,10 +87,10 @@ def test_the_conventions_do_differ(oracle: Callable[[str], Any], rng: np.random.
 
 
 def test_curve_is_the_risk_of_the_rows_kept(scores: Floats, losses: Floats) -> None:
-    curve = risk_coverage_curve(ranked(scores, losses))
+    curve = risk_coverage_curve(sort_by_score(scores, losses))
     np.testing.assert_allclose(curve.risk, _risks(scores, losses), rtol=1e-12)
     np.testing.assert_allclose(curve.coverage, np.arange(1, 138) / 137)
-    np.testing.assert_allclose(risk_coverage_curve(ranked(scores, losses), root=True).risk, np.sqrt(curve.risk))
+    np.testing.assert_allclose(risk_coverage_curve(sort_by_score(scores, losses), root=True).risk, np.sqrt(curve.risk))
 
 
 def test_ties_give_the_expectation_under_random_tie_breaking() -> None:
@@ -101,29 +101,29 @@ def test_ties_give_the_expectation_under_random_tie_breaking() -> None:
             resolved = [losses[i] for i in (0, *middle, *end)]
             areas.append(area_under_risk_coverage(resolved))
             joint_areas.append(area_under_generalised_risk(resolved))
-    assert area_under_risk_coverage(ranked(scores, losses)) == pytest.approx(np.mean(areas), abs=1e-14)
-    assert area_under_generalised_risk(ranked(scores, losses)) == pytest.approx(np.mean(joint_areas), abs=1e-14)
+    assert area_under_risk_coverage(sort_by_score(scores, losses)) == pytest.approx(np.mean(areas), abs=1e-14)
+    assert area_under_generalised_risk(sort_by_score(scores, losses)) == pytest.approx(np.mean(joint_areas), abs=1e-14)
 
 
 def test_constant_scores_have_the_risk_of_all_rows_everywhere(losses: Floats) -> None:
-    curve = risk_coverage_curve(ranked(np.zeros(losses.size), losses))
+    curve = risk_coverage_curve(sort_by_score(np.zeros(losses.size), losses))
     np.testing.assert_allclose(curve.risk, losses.mean(), rtol=1e-12)
 
 
 def test_e_aurc_is_zero_for_the_best_order_and_approaches_its_formula(rng: np.random.Generator) -> None:
     losses = (rng.random(100_000) < 0.2).astype(float)
-    assert excess_area_under_risk_coverage(ranked(losses, losses), losses) == 0.0
+    assert excess_area_under_risk_coverage(sort_by_score(losses, losses), losses) == 0.0
     error = losses.mean()
-    best = area_under_risk_coverage(ranked(losses, losses))
+    best = area_under_risk_coverage(sort_by_score(losses, losses))
     assert best == pytest.approx(error + (1 - error) * math.log(1 - error), abs=1e-4)
-    constant = excess_area_under_risk_coverage(ranked(np.zeros(losses.size), losses), losses)
+    constant = excess_area_under_risk_coverage(sort_by_score(np.zeros(losses.size), losses), losses)
     assert constant == pytest.approx(error - best, abs=1e-12)
 
 
 def test_augrc_is_that_of_fd_shifts_and_its_formula_by_auroc(rng: np.random.Generator) -> None:
     wrong = rng.random(500) < 0.3
     scores = np.round(wrong + rng.normal(size=500), 1)
-    ours = area_under_generalised_risk(ranked(scores, wrong))
+    ours = area_under_generalised_risk(sort_by_score(scores, wrong))
     # FD-Shifts: trapezoids over the coverages at which the score changes, and (0, 0).
     thresholds = np.unique(scores)
     coverage = [0.0, *(np.mean(scores <= t) for t in thresholds)]
@@ -143,7 +143,7 @@ def test_ause_is_the_area_between_normalised_sparsification_curves(root: bool, s
         return normalised
 
     expected = np.mean(curve(np.argsort(scores)) - curve(np.argsort(losses)))
-    assert sparsification_error(ranked(scores, losses), losses, root) == pytest.approx(expected, abs=1e-12)
+    assert sparsification_error(sort_by_score(scores, losses), losses, root) == pytest.approx(expected, abs=1e-12)
 
 
 def test_ause_is_undefined_without_risk() -> None:
@@ -172,5 +172,5 @@ def test_bad_parameters_are_errors() -> None:
             coverage_at_risk([1.0], risk)
     with pytest.raises(UserError, match="not negative"):
         area_under_risk_coverage([-1.0])
-    with pytest.raises(UserError, match="as many as ranked"):
+    with pytest.raises(UserError, match="as many as sorted_losses"):
         excess_area_under_risk_coverage([1.0, 2.0], [1.0])

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from bench.metrics.arrays import FloatArray, float_array
 
 
-def ranked(scores: ArrayLike, values: ArrayLike) -> FloatArray:
+def sort_by_score(scores: ArrayLike, values: ArrayLike) -> FloatArray:
     """Return `values` by ascending score, each replaced by the mean of the values that share its score.
 
     Rows with equal scores have no order among themselves. Under random tie-breaking the expected value at each place
