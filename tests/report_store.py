@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.probes.latency.timings import FACTS, OF_A_SERIES
+from bench.probes.latency.conditions import FACTS, FACTS_PER_SERIES
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Protocol
 from bench.store.results import StoredResults
@@ -85,7 +85,7 @@ def timed(store: Store) -> StoredResults:
 def measured(values: Mapping[str, float]) -> dict[str, Any]:
     """How times were measured, without which the store takes none."""
     conditions = {name.partition("@")[2] for name in values if "@" in name}
-    series = {condition: dict.fromkeys(OF_A_SERIES, 1) for condition in conditions}
+    series = {condition: dict.fromkeys(FACTS_PER_SERIES, 1) for condition in conditions}
     return {"latency": {"facts": dict.fromkeys(FACTS, "x"), "series": series}}
 
 

@@ -91,12 +91,13 @@ def run(
 
 def _show_results(suite: "Suite", store: "Store") -> None:
     """Print the table of a probe that has one of its own, or how the methods stand."""
-    from bench.probes.latency.table import table_of
+    from bench.probes import probe_types
     from bench.report.standings import standing_lines
     from bench.store.results import StoredResults
 
     results = StoredResults(store, suite.name)
-    own = table_of({suite.protocol_for(name).probe.kind for name in suite.datasets}, results)
+    kinds = {suite.protocol_for(name).probe["kind"] for name in suite.datasets}
+    own = "\n\n".join(text for kind in sorted(kinds) if (text := probe_types()[kind].table(results)))
     lines = [own] if own else list(standing_lines(results))
     click.echo("\n".join(["", *lines]))
 

@@ -18,7 +18,8 @@ from functools import cache
 from itertools import combinations
 from typing import Any, TypeVar
 
-from bench.spec.protocol import PROBES, Protocol
+from bench.probes import make_probe, probe_types
+from bench.spec.protocol import Protocol
 
 Label = TypeVar("Label", bound=Hashable)
 VersionName = TypeVar("VersionName", bound=Hashable)
@@ -76,8 +77,8 @@ def _form(text: str) -> Form:
 def _defaults(probe: str) -> dict[str, Any]:
     """Return what a protocol is where it says nothing, as JSON has it; every kind of probe has its own defaults."""
     defaults = asdict(Protocol())
-    if probe in PROBES:
-        defaults["probe"] = asdict(PROBES[probe]())
+    kind = probe or defaults["probe"]["kind"]
+    defaults["probe"] = make_probe({"kind": kind}).spec if kind in probe_types() else {"kind": kind}
     plain: dict[str, Any] = json.loads(json.dumps(defaults))
     return plain
 

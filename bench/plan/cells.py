@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from bench import probes
 from bench.api import Dataset, Method, Split, options
 from bench.errors import UserError
 from bench.networks.factory import network_factory
 from bench.plan.suite import Suite
 from bench.plugins.registry import PluginError, Registry, in_one_line
+from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Protocol
 
@@ -95,8 +95,9 @@ def _plan_dataset(
         network_factory(protocol.network, splits[0].problem)  # only to hear whether they fit
         if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
             raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
+        probe = make_probe(protocol.probe)
         for split in splits:
-            probes.check(protocol, split)
+            probe.check(split)
     except Exception as error:  # a dataset's own mistake, of any type, must not end the others
         yield Refused(name, "", in_one_line(error), fault=True)
         return

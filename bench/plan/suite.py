@@ -5,9 +5,9 @@ may change parts of the protocol for itself. The command line's `--set` wins ove
 """
 
 import copy
-import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
 from bench.errors import UserError, unknown_name
-from bench.spec.protocol import PROBES, Protocol
+from bench.probes import make_probe
+from bench.spec.mistakes import first_mistake
+from bench.spec.protocol import Architecture, Protocol, Training
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
 
@@ -160,8 +162,8 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
     try:
         suite = Suite.model_validate(content)
     except ValidationError as error:
-        allowed = (set(Suite.model_fields) - {"protocol", "name"}) | PROTOCOL_KEYS
-        raise UserError(f"{where}: {_told(error, allowed)}") from None
+        known = (Suite.model_fields.keys() - {"protocol", "name"}) | PROTOCOL_KEYS
+        raise UserError(f"{where}: {first_mistake(error, {'': known, 'gate': GateEntry.model_fields})}") from None
     _protocol(suite.protocol, where)
     for name, entry in suite.datasets.items():
         _protocol(_merged(suite.protocol, entry.changes), f"{where}: datasets.{name}")
@@ -184,44 +186,11 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
 
 def _protocol(raw: Mapping[str, Any], where: str) -> Protocol:
     try:
-        return Protocol(**raw)
+        protocol = Protocol(**raw)
     except ValidationError as error:
-        raise UserError(f"{where}: {_told(error, PROTOCOL_KEYS)}") from None
-
-
-def _told(error: ValidationError, top: set[str] | frozenset[str]) -> str:
-    """Return the first thing that is wrong, in one line."""
-    unknown = ("extra_forbidden", "unexpected_keyword_argument")
-    # A misspelt key comes before the missing one that it was meant to be.
-    first = min(error.errors(), key=lambda each: each["type"] not in unknown)
-    place = [str(part) for part in first["loc"]]
-    within = _fields_of(place[:-1])
-    if place[:1] == ["probe"]:
-        del place[1:2]  # its kind, which no user wrote there
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if first["type"] == "union_tag_invalid":
-        return f"{unknown_name('kind', first['ctx']['tag'], PROBES, '.'.join(place))}{more}"
-    if first["type"] in unknown:
-        known = within or top
-        return f"{unknown_name('key', place[-1], known, '.'.join(place[:-1]))}{more}"
-    if first["type"] in ("missing", "union_tag_not_found"):
-        lacking = place if first["type"] == "missing" else [*place, "kind"]
-        return f"{'.'.join(lacking)}: this key is required{more}"
-    if first["type"] == "too_short":
-        return f"{'.'.join(place)}: name at least one{more}"
-    if first["type"] == "value_error":  # two keys that do not go together
-        return f"{first['ctx']['error']}{more}"
-    return f"{'.'.join(place)}: {first['msg']}, got {reprlib.repr(first['input'])}{more}"
-
-
-def _fields_of(place: Sequence[str]) -> set[str]:
-    from bench.spec.protocol import Architecture, Training
-
-    if list(place) == ["gate"]:
-        return set(GateEntry.model_fields)
-    # The keys of a probe are told with its kind in front.
-    parts: dict[str, Any] = {"training": Training, "network": Architecture, **PROBES}
-    return set(parts[place[-1]].__dataclass_fields__) if place and place[-1] in parts else set()
+        parts = {"training": Training.__dataclass_fields__, "network": Architecture.__dataclass_fields__}
+        raise UserError(f"{where}: {first_mistake(error, {'': PROTOCOL_KEYS, **parts})}") from None
+    return replace(protocol, probe=make_probe(protocol.probe, where).spec)
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

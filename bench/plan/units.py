@@ -16,9 +16,9 @@ import torch
 from bench.api import Method, Problem, Split
 from bench.networks.factory import network_factory
 from bench.plan.cells import Task
-from bench.probes import rows_asked
+from bench.probes import make_probe
 from bench.spec.cell import Cell
-from bench.spec.protocol import Architecture, Protocol, Together
+from bench.spec.protocol import Architecture, Protocol
 from bench.training.flops import work
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 from bench.training.member import expected_steps, training_form
@@ -103,7 +103,7 @@ class Units:
     def add_task(self, task: Task, missing: Sequence[Cell]) -> None:
         """Take the missing cells of a task, to those that train alike."""
         if missing:
-            if task.protocol.together:
+            if make_probe(task.protocol.probe).together:
                 self.add(TOGETHER, _cost_together(task, self._costs.get(TOGETHER)), missing)
                 return
             kind, _ = training_form(task.plugin)
@@ -180,7 +180,7 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     batch = max(1, min(training.batch, rows))
     flops = _flops_a_row(protocol.network, split.problem)
     step = SECONDS_A_MEMBER_STEP + 3 * batch * flops / FLOPS_A_SECOND
-    drawing = protocol.draws * rows_asked(protocol, len(split.test_x)) * flops / FLOPS_A_SECOND
+    drawing = protocol.draws * make_probe(protocol.probe).rows_drawn(len(split.test_x)) * flops / FLOPS_A_SECOND
     size = 4 * (split.train_x.size + split.test_x.size)
     large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK
     steps = expected_steps(training, rows // batch, method.early_stopping)
@@ -192,8 +192,7 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
 
 def _cost_together(task: Task, before: Cost | None) -> Cost:
     """Estimate what cells that are looked at together need, beside those that were added before."""
-    split, probe = task.splits[0], task.protocol.probe
-    assert isinstance(probe, Together)
+    split, probe = task.splits[0], make_probe(task.protocol.probe)
     flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.protocol.network, split.problem)
     seconds = SECONDS_A_CELL + len(task.cells) * flops / FLOPS_A_SECOND + (before.seconds_beside if before else 0.0)
     return Cost(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)

@@ -1,53 +1,66 @@
-"""Probes: what is asked of the trained networks of a cell.
+"""Probes: what is measured on the networks of a cell. A suite chooses one in its table `[probe]`.
 
-A suite chooses one in its table `[probe]`. The ordinary one draws at the test rows and scores.
+A probe is one module (or folder) of this package with one subclass of `Probe`; `bench.probes.base` says what it writes.
+Whatever lies here is found, so nothing else names it. Modules whose names begin with an underscore are no probes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from bench.api import Split
-from bench.probes import score, shift, softmax_noise
-from bench.probes.base import Finding, Subject, Untrained
-from bench.probes.latency import probe as latency
-from bench.spec.protocol import Protocol
-from bench.training.limits import Limits
+from bench.errors import UserError, unknown_name
 
-PROBES: dict[str, Callable[[Subject], Finding]] = {
-    "test": score.find,
-    "shift": shift.find,
-    "softmax-noise": softmax_noise.find,
-}
-# Of those that cannot ask about all data, and of those that ask about other rows than the test rows.
-CHECKS: dict[str, Callable[[Protocol, Split], None]] = {"shift": shift.check, "softmax-noise": softmax_noise.check}
-ROWS: dict[str, Callable[[Protocol, int], int]] = {"shift": shift.rows, "softmax-noise": softmax_noise.rows}
-
-Together = Callable[[Sequence[Untrained], str, Limits], Iterator[tuple[int, Finding | Exception]]]
-# Those that look at all cells of a unit at once, and need no trained networks.
-TOGETHER: dict[str, Together] = {"latency": latency.find_together}
+if TYPE_CHECKING:
+    from bench.probes.base import Probe
+    from bench.spec.cell import Outcome
 
 
-def find(subject: Subject) -> Finding:
-    """Ask what the suite wants to know."""
-    return PROBES[subject.protocol.probe.kind](subject)
+def probe_types() -> "Mapping[str, type[Probe]]":
+    """Return the class of every probe by its kind."""
+    return _types_in(tuple(__path__))
 
 
-def find_together(
-    subjects: Sequence[Untrained], device: str, limits: Limits
-) -> Iterator[tuple[int, Finding | Exception]]:
-    """Ask of cells that are looked at together; yield the number of each and what was found, or what it raised."""
-    return TOGETHER[subjects[0].protocol.probe.kind](subjects, device, limits)
+def make_probe(table: Mapping[str, Any], where: str = "") -> "Probe":
+    """Build the probe of a table `[probe]`; errors name the key and begin with `where`."""
+    from pydantic import ValidationError
+
+    from bench.spec.mistakes import first_mistake
+
+    options = {name: value for name, value in table.items() if name != "kind"}
+    types, before = probe_types(), f"{where}: " if where else ""
+    if table["kind"] not in types:
+        raise unknown_name("kind", table["kind"], types, f"{before}probe")
+    cls = types[table["kind"]]
+    try:
+        return cls(**options)
+    except ValidationError as error:
+        keys = {"": ["kind", *inspect.signature(cls).parameters]}
+        raise UserError(f"{before}{first_mistake(error, keys, 'probe')}") from None
 
 
-def check(protocol: Protocol, split: Split) -> None:
-    """Raise a UserError where the suite's question makes no sense for the data."""
-    if protocol.probe.kind in CHECKS:
-        CHECKS[protocol.probe.kind](protocol, split)
+def check_outcome(outcome: "Outcome") -> None:
+    """Raise a UserError where an outcome lacks what a probe requires of stored values."""
+    for cls in probe_types().values():
+        cls.check_outcome(outcome)
 
 
-def rows_asked(protocol: Protocol, test_rows: int) -> int:
-    """Return at how many rows functions are drawn, which is most of what a probe costs."""
-    asked = ROWS.get(protocol.probe.kind)
-    return asked(protocol, test_rows) if asked else test_rows
+@cache
+def _types_in(folders: tuple[str, ...]) -> "dict[str, type[Probe]]":
+    from bench.probes.base import Probe
 
-
-__all__ = ["Finding", "Subject", "Untrained", "check", "find", "find_together", "rows_asked"]
+    found: dict[str, type[Probe]] = {}
+    for entry in pkgutil.iter_modules(folders, f"{__name__}."):
+        if entry.name == Probe.__module__ or entry.name.startswith(f"{__name__}._"):
+            continue
+        module = importlib.import_module(entry.name)
+        values = [value for value in vars(module).values() if inspect.isclass(value) and issubclass(value, Probe)]
+        own = [value for value in values if f"{value.__module__}.".startswith(f"{entry.name}.")]
+        if len(own) != 1:
+            raise TypeError(f"{entry.name}: expected one subclass of Probe, found {len(own)}")
+        if own[0].kind in found:
+            raise TypeError(f"two probes are named {own[0].kind!r}: {found[own[0].kind]} and {own[0]}")
+        found[own[0].kind] = own[0]
+    return found

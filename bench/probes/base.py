@@ -1,46 +1,59 @@
-"""What a probe is given, and what it returns."""
+"""What a probe is, what it is given, and what it returns.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+Nothing here loads torch, and a probe should not at import: suites are checked and stores are read without it.
+"""
 
-from torch import Tensor
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench.api import Array, Method, Split
-from bench.api.tape import stream
+import numpy as np
+
+from bench.api import Array, Results, Split
+from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
-from bench.training.drawing import Drawing, draw
-from bench.training.limits import Limits
-from bench.training.member import Fitted
-from bench.training.rows import Prepared
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bench.api import Method
+    from bench.training.limits import Limits
+    from bench.training.member import Fitted
+    from bench.training.rows import Prepared
+
+
+class DivergedError(Exception):
+    """There is nothing to measure: a network or a prediction is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A cell whose networks are trained."""
+    """A cell whose networks need not be trained."""
 
-    method: Method
+    method: "Method"
     protocol: Protocol
     split: Split
     seed: int
-    data: Prepared
-    networks: Sequence[Fitted]
-    limits: Limits
-
-    def draws(self, x: Tensor, name: str) -> Array:
-        """Draw the protocol's number of functions at rows in training units; another name gives other draws."""
-        drawing = Drawing(self.method, self.networks, self.split.task, x, stream(self.seed, name), self.protocol.draws)
-        return draw(drawing, self.limits)
 
 
 @dataclass(frozen=True, eq=False)
-class Untrained:
-    """A cell whose networks need not be trained."""
+class TrainedSubject(Subject):
+    """A cell whose networks are trained."""
 
-    method: Method
-    protocol: Protocol
-    split: Split
-    seed: int
+    data: "Prepared"
+    networks: "Sequence[Fitted]"
+    limits: "Limits"
+
+    def draws(self, x: "Tensor", name: str) -> Array:
+        """Draw the protocol's number of functions at rows in training units; another name gives other draws."""
+        from bench.api.tape import stream
+        from bench.training.drawing import Drawing, draw
+
+        drawing = Drawing(self.method, self.networks, self.split.task, x, stream(self.seed, name), self.protocol.draws)
+        values = draw(drawing, self.limits)
+        if not np.isfinite(values).all():
+            raise DivergedError("a drawn prediction was not finite")
+        return values
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,52 @@ class Finding:
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
-    diverged: str = ""  # why there is nothing to be measured
-    record: Mapping[str, Any] = field(default_factory=dict)  # what the row says beside, as JSON
-    doubts: Sequence[str] = ()  # why the numbers should not be trusted
+    record: Mapping[str, Any] = field(default_factory=dict)  # stored with the cell's training, as JSON
+    doubts: Sequence[str] = ()  # why the numbers may be wrong
+
+
+class Probe:
+    """A kind in a suite's table `[probe]`.
+
+    Subclass it as a frozen pydantic dataclass (`config=CLOSED`) whose fields are the options, each with a default.
+    Most probes write `measure`; one that needs all cells at the same time sets `together` and writes
+    `measure_together` and `evaluations` instead.
+    """
+
+    kind: ClassVar[str]
+    together: ClassVar[bool] = False  # measures all cells of a suite in one unit of work, and trains none
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The complete table `[probe]`: the kind and every option."""
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
+
+    def check(self, split: Split) -> None:
+        """Raise a UserError where the probe cannot be used on the data."""
+
+    def rows_drawn(self, test_rows: int) -> int:
+        """Return at how many rows functions are drawn, which is most of what a probe costs."""
+        return test_rows
+
+    def measure(self, subject: TrainedSubject) -> Finding:
+        """Measure one trained cell; raises DivergedError where that is impossible."""
+        raise NotImplementedError
+
+    def measure_together(
+        self, subjects: Sequence[Subject], device: str, limits: "Limits"
+    ) -> Iterator[tuple[int, Finding | Exception]]:
+        """Measure all cells; yield the number of each with its finding, or with the exception that it raised."""
+        raise NotImplementedError
+
+    def evaluations(self, test_rows: int) -> int:
+        """Return how many functions `measure_together` evaluates per cell, times the rows of each, roughly."""
+        raise NotImplementedError
+
+    @classmethod
+    def table(cls, results: Results) -> str:
+        """Return the table that ends a run in the terminal; empty: the usual ranks of the methods."""
+        return ""
+
+    @classmethod
+    def check_outcome(cls, outcome: Outcome) -> None:
+        """Raise a UserError where an outcome has values of this probe without what they mean nothing without."""

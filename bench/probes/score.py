@@ -1,28 +1,40 @@
 """Draw at the test rows and score: the probe of every suite that names no other."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 
 import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from bench.api import Array, Split
 from bench.metrics import Forecast, fit_noise_variance, score
-from bench.probes.base import Finding, Subject
-from bench.spec.protocol import TestProbe
+from bench.probes.base import Finding, Probe, TrainedSubject
+from bench.spec.protocol import CLOSED, Positive
 
 
-def find(subject: Subject) -> Finding:
-    """Score the drawn functions by every metric that applies, and the first of them alone where that is asked for."""
-    drawn = _drawn(subject)
-    if isinstance(drawn, str):
-        return Finding(diverged=drawn)
-    found = finding_of(subject.split, drawn.forecast(subject))
-    metrics, probe = dict(found.metrics), subject.protocol.probe
-    # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
-    for first in probe.draws if isinstance(probe, TestProbe) else ():
-        if first <= len(drawn.test):  # a method may have fewer functions: as many as networks
-            fewer = score(drawn.forecast(subject, first))
-            metrics |= {f"{name}@T={first}": value for name, value in fewer.items()}
-    return replace(found, metrics=metrics)
+@dataclass(frozen=True, config=CLOSED)
+class Score(Probe):
+    """Draw at the test rows and score; also the first so many draws alone, under the conditions `T=...`."""
+
+    kind = "test"
+    draws: list[Positive] = Field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(set(self.draws)) < len(self.draws):
+            raise ValueError("probe.draws: name every number of draws once")
+
+    def measure(self, subject: TrainedSubject) -> Finding:
+        """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
+        drawn = _draw(subject)
+        finding = finding_of(subject.split, drawn.forecast(subject))
+        metrics = dict(finding.metrics)
+        # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
+        for first in self.draws:
+            if first <= len(drawn.test):  # a method may have fewer functions: as many as networks
+                fewer = score(drawn.forecast(subject, first))
+                metrics |= {f"{name}@T={first}": value for name, value in fewer.items()}
+        return replace(finding, metrics=metrics)
 
 
 def finding_of(split: Split, forecast: Forecast) -> Finding:
@@ -30,46 +42,40 @@ def finding_of(split: Split, forecast: Forecast) -> Finding:
     return Finding(score(forecast), _curves(split, forecast))
 
 
-def forecast_of(subject: Subject) -> Forecast | str:
-    """Return the forecast at the test rows in original units, or why there is none."""
-    drawn = _drawn(subject)
-    return drawn if isinstance(drawn, str) else drawn.forecast(subject)
+def forecast_of(subject: TrainedSubject) -> Forecast:
+    """Return the forecast at the test rows in original units."""
+    return _draw(subject).forecast(subject)
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawn:
+@plain_dataclass(frozen=True, eq=False)
+class _Draws:
     """Functions at the test rows and, for the noise of a regression, at the validation rows; in training units."""
 
     test: Array
-    held: Array | None
+    validation: Array | None
 
-    def forecast(self, subject: Subject, first: int | None = None) -> Forecast:
-        """Return what the draws say, or the first of them."""
+    def forecast(self, subject: TrainedSubject, first: int | None = None) -> Forecast:
+        """Return the forecast of the draws, or of the first of them."""
         split, data = subject.split, subject.data
         if split.task == "classification":
             return Forecast("classification", split.test_y, self.test[:first])
         means, stated = data.original(self.test[:first])
         noise = None
-        if self.held is not None:
-            held_means, held_stated = data.original(self.held[:first])
+        if self.validation is not None:
+            held_means, held_stated = data.original(self.validation[:first])
             noise = fit_noise_variance(split.train_y[data.rows.validation.numpy()], held_means, held_stated)
         return Forecast("regression", split.test_y, means, stated, noise, data.scale)
 
 
-def _drawn(subject: Subject) -> _Drawn | str:
-    """Return the draws, or why there is no forecast."""
+def _draw(subject: TrainedSubject) -> _Draws:
     data, held = subject.data, subject.data.rows.validation
-    watched = subject.split.task == "regression" and len(held) > 0
-    drawn = _Drawn(
-        subject.draws(data.test_x, "test"), subject.draws(data.rows.x[held], "validation") if watched else None
-    )
-    if not np.isfinite(drawn.test).all() or (drawn.held is not None and not np.isfinite(drawn.held).all()):
-        return "a drawn prediction was not finite"
-    return drawn
+    test = subject.draws(data.test_x, "test")
+    fits_noise = subject.split.task == "regression" and len(held) > 0
+    return _Draws(test, subject.draws(data.rows.x[held], "validation") if fits_noise else None)
 
 
 def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
-    """Return what figures are drawn from; inputs only where they are one number a row and can be an axis."""
+    """Return what figures are drawn from; inputs only where they are one number per row and can be an axis."""
     arrays = {"observed": np.asarray(split.test_y), "mean": forecast.mean, "variance": forecast.variance}
     if split.test_x.ndim == 2 and split.test_x.shape[1] == 1:
         arrays["x"] = np.asarray(split.test_x)

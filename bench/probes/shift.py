@@ -1,7 +1,7 @@
-"""Test images that are not like the training images: how quality falls, and whether the uncertainty tells.
+"""Test images that are not like the training images: how quality falls, and whether the uncertainty rises.
 
-The networks of a cell are trained once and asked about the clean test images, about every corruption of them at every
-severity, and about foreign images that belong to no class. Images are changed in original units and scaled as the
+The networks of a cell are trained once and evaluated at the clean test images, at every corruption of them at every
+severity, and at foreign images that belong to no class. Images are changed in original units and scaled as the
 training images were. The same images and the same drawn functions serve all methods and all conditions of a seed, so
 differences are due to the method or to the shift alone.
 
@@ -12,84 +12,99 @@ mean over the corruptions, and the name of a foreign set.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from bench.api import Array, Split
-from bench.api.corruptions import corrupted_test_images, foreign_test_images
-from bench.errors import UserError
+from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
+from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, auroc, entropy, mutual_information, score
-from bench.probes.base import Finding, Subject
+from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
-from bench.spec.protocol import Protocol, ShiftProbe
+from bench.spec.protocol import CLOSED, Count
 
 ALL = "all"
+Severity = Annotated[int, Field(ge=1, le=5, strict=True)]
 
 
-def check(protocol: Protocol, split: Split) -> None:
-    """Refuse what cannot be shifted."""
-    if split.task != "classification" or split.test_x.ndim != 4:
-        raise UserError(
-            f"probe 'shift' is for images with classes, not for {split.task} of rows of shape {split.test_x.shape[1:]}"
-        )
-    low, high = float(split.test_x.min()), float(split.test_x.max())
-    if low < 0 or high > 1:
-        raise UserError(f"probe 'shift' needs pixels from 0 to 1, the test images have {low:g} to {high:g}")
+@dataclass(frozen=True, config=CLOSED)
+class Shift(Probe):
+    """Score at the clean test images, under every corruption at every severity, and against foreign images."""
+
+    kind = "shift"
+    corruptions: list[str] = Field(default_factory=lambda: list(CORRUPTIONS))
+    severities: list[Severity] = Field(default_factory=lambda: [1, 2, 3, 4, 5])
+    foreign: list[str] = Field(default_factory=lambda: list(FOREIGN))
+    rows: Count = 0  # so many test images, the first ones; 0: all
+
+    def __post_init__(self) -> None:
+        for key, noun, known in (("corruptions", "corruption", CORRUPTIONS), ("foreign", "foreign set", FOREIGN)):
+            for name in getattr(self, key):
+                if name not in known:
+                    raise ValueError(str(unknown_name(noun, name, known, f"probe.{key}")))
+        for key in ("corruptions", "severities", "foreign"):
+            if len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ValueError(f"probe.{key}: something is named twice")
+        if bool(self.corruptions) != bool(self.severities):
+            raise ValueError("probe: corruptions and severities go together; name both or leave both empty")
+
+    def check(self, split: Split) -> None:
+        """Refuse data that are not images with classes and pixels from 0 to 1."""
+        if split.task != "classification" or split.test_x.ndim != 4:
+            shape = split.test_x.shape[1:]
+            raise UserError(f"probe 'shift' is for images with classes, not for {split.task} of rows of shape {shape}")
+        low, high = float(split.test_x.min()), float(split.test_x.max())
+        if low < 0 or high > 1:
+            raise UserError(f"probe 'shift' needs pixels from 0 to 1, the test images have {low:g} to {high:g}")
+
+    def rows_drawn(self, test_rows: int) -> int:
+        """Return the rows of all conditions."""
+        each = min(self.rows or test_rows, test_rows)
+        return each * (1 + len(self.corruptions) * len(self.severities) + len(self.foreign))
+
+    def measure(self, subject: TrainedSubject) -> Finding:
+        """Score the drawn functions under every condition."""
+        original = subject.split.test_x
+        clean_subject = self._with_images(subject, original)
+        clean = forecast_of(clean_subject)
+        finding = finding_of(clean_subject.split, clean)
+        metrics = dict(finding.metrics) | {f"{name}@{ALL}:0": value for name, value in finding.metrics.items()}
+        for severity in self.severities:
+            by_corruption = []
+            for corruption in self.corruptions:
+                images = corrupted_test_images(original, corruption, severity, subject.seed)
+                shifted = self._forecast(subject, images, f"under {corruption} of severity {severity}")
+                values = score(shifted) | dict(_detection(clean, shifted))
+                metrics |= {f"{name}@{corruption}:{severity}": value for name, value in values.items()}
+                by_corruption.append(values)
+            metrics |= {f"{name}@{ALL}:{severity}": value for name, value in _means(by_corruption).items()}
+        for name in self.foreign:
+            images = foreign_test_images(original, name, subject.seed)
+            foreign = self._forecast(subject, images, f"at the foreign images {name!r}")
+            metrics |= {f"{metric}@{name}": value for metric, value in _detection(clean, foreign)}
+        return Finding(metrics, finding.arrays)
+
+    def _forecast(self, subject: TrainedSubject, images: Array, where: str) -> Forecast:
+        try:
+            return forecast_of(self._with_images(subject, images))
+        except DivergedError as error:
+            raise DivergedError(f"{error} {where}") from None
+
+    def _with_images(self, subject: TrainedSubject, images: Array) -> TrainedSubject:
+        """Return the subject with these as its test images, or the first of them.
+
+        They are cut after they were changed, so that fewer images are not other images.
+        """
+        kept = slice(0, self.rows or None)
+        split = replace(subject.split, test_x=images[kept], test_y=subject.split.test_y[kept])
+        return replace(subject, split=split, data=replace(subject.data, test_x=subject.data.inputs(split.test_x)))
 
 
-def rows(protocol: Protocol, test_rows: int) -> int:
-    """Return at how many rows functions are drawn."""
-    probe = _options(protocol)
-    each = min(probe.rows or test_rows, test_rows)
-    return each * (1 + len(probe.corruptions) * len(probe.severities) + len(probe.foreign))
-
-
-def find(subject: Subject) -> Finding:
-    """Score the drawn functions under every condition."""
-    probe, original, number = _options(subject.protocol), subject.split.test_x, subject.seed
-    own = _seeing(subject, original, probe.rows)
-    clean = forecast_of(own)
-    if isinstance(clean, str):
-        return Finding(diverged=clean)
-    found = finding_of(own.split, clean)
-    metrics = dict(found.metrics) | {f"{name}@{ALL}:0": value for name, value in found.metrics.items()}
-    for severity in probe.severities:
-        by_corruption = []
-        for corruption in probe.corruptions:
-            images = corrupted_test_images(original, corruption, severity, number)
-            shifted = forecast_of(_seeing(subject, images, probe.rows))
-            if isinstance(shifted, str):
-                return Finding(diverged=f"{shifted} under {corruption} of severity {severity}")
-            values = score(shifted) | dict(_told_apart(clean, shifted))
-            metrics |= {f"{name}@{corruption}:{severity}": value for name, value in values.items()}
-            by_corruption.append(values)
-        metrics |= {f"{name}@{ALL}:{severity}": value for name, value in _means(by_corruption).items()}
-    for foreign in probe.foreign:
-        images = foreign_test_images(original, foreign, number)
-        strange = forecast_of(_seeing(subject, images, probe.rows))
-        if isinstance(strange, str):
-            return Finding(diverged=f"{strange} at the foreign images {foreign!r}")
-        metrics |= {f"{name}@{foreign}": value for name, value in _told_apart(clean, strange)}
-    return Finding(metrics, found.arrays)
-
-
-def _options(protocol: Protocol) -> ShiftProbe:
-    assert isinstance(protocol.probe, ShiftProbe)
-    return protocol.probe
-
-
-def _seeing(subject: Subject, images: Array, count: int) -> Subject:
-    """Return the subject with these as its test images, the first ones of them where a count is given.
-
-    They are cut after they were made, so that fewer images are not other images.
-    """
-    kept = slice(0, count or None)
-    split = replace(subject.split, test_x=images[kept], test_y=subject.split.test_y[kept])
-    return replace(subject, split=split, data=replace(subject.data, test_x=subject.data.inputs(split.test_x)))
-
-
-def _told_apart(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
-    """Yield how well uncertainty tells other images from the clean test images."""
+def _detection(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
+    """Yield how well the uncertainty separates other images from the clean test images."""
     yield "ood_auroc", auroc(entropy(own.mean), entropy(other.mean))
     if own.draw_count > 1:
         yield "ood_auroc_mutual_information", auroc(mutual_information(own.draws), mutual_information(other.draws))

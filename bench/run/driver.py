@@ -20,19 +20,18 @@ from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite
 from bench.plan.units import TOGETHER, UNKNOWN_COST, Unit, Units, cut
 from bench.plugins.registry import Registry
+from bench.probes import probe_types
 from bench.run.executors import OUT_OF_TIME, Engine, LostWorkerError
 from bench.run.executors.inline import InlineEngine
 from bench.run.progress import Progress
 from bench.run.worker import Errand, Letter, Order, PluginFile, carry_out
 from bench.spec.cell import Cell, Outcome, from_bytes, to_bytes
-from bench.spec.protocol import PROBES, Together
 from bench.store.store import Store, SuiteRecord, living_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_BEATS = 10.0
-TOGETHER_PROBES = frozenset(kind for kind, probe in PROBES.items() if issubclass(probe, Together))
 SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 
@@ -101,9 +100,10 @@ def rerun(
     began = time.perf_counter()
     summary = Summary()
     units = Units()
+    together = {kind for kind, probe in probe_types().items() if probe.together}
     for cell in cells:
         probe = json.loads(cell.spec)["protocol"].get("probe", {})
-        family = TOGETHER if probe.get("kind") in TOGETHER_PROBES else (cell.dataset, cell.method)
+        family = TOGETHER if probe.get("kind") in together else (cell.dataset, cell.method)
         units.add(family, UNKNOWN_COST, [cell])
         units.failed_before.add(cell.key)
     _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)

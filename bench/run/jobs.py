@@ -17,7 +17,8 @@ from bench.api import Array, Method, Split
 from bench.api.tape import stream
 from bench.networks.factory import network_factory
 from bench.plugins.registry import in_one_line
-from bench.probes import Finding, Subject, Untrained, find, find_together
+from bench.probes import make_probe
+from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSubject
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol, Training
 from bench.training.checkpoints import name_of
@@ -43,6 +44,10 @@ class Job:
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
     fitted: dict[int, Fitted] = field(default_factory=dict)
+    probe: Probe = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probe = make_probe(self.protocol.probe)
 
     @property
     def place(self) -> Hashable:
@@ -69,11 +74,11 @@ def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits(
     still_open = set(range(len(jobs)))
     try:
         rows = _Data(device)
-        alone = [number for number, job in enumerate(jobs) if not job.protocol.together]
+        alone = [number for number, job in enumerate(jobs) if not job.probe.together]
         for said in (
             _numbered(_searched([jobs[n] for n in alone], rows, limits), alone),
             _numbered(_trained([jobs[n] for n in alone], rows, limits), alone),
-            _looked_at_together(jobs, device, limits),
+            _measured_together(jobs, device, limits),
         ):
             for number, each in said:
                 if isinstance(each, Outcome):
@@ -91,14 +96,14 @@ def _numbered(said: Iterator[tuple[int, Said]], numbers: Sequence[int]) -> Itera
         yield numbers[number], each
 
 
-def _looked_at_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
+def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
     groups: dict[str, list[int]] = {}
     for number, job in enumerate(jobs):
-        if job.protocol.together:
-            groups.setdefault(repr(job.protocol.probe), []).append(number)
+        if job.probe.together:
+            groups.setdefault(repr(job.probe), []).append(number)
     for numbers in groups.values():
-        subjects = [Untrained(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
-        for number, found in find_together(subjects, device, limits):
+        subjects = [Subject(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
+        for number, found in jobs[numbers[0]].probe.measure_together(subjects, device, limits):
             yield numbers[number], Outcome("failed", told(found)) if isinstance(found, Exception) else _told(found)
 
 
@@ -235,9 +240,11 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             finished(_member(job, method, training, data, _network_seed(job, k)), network)
             for k, network in enumerate(networks)
         ]
-        found = find(Subject(method, job.protocol, job.split, job.seed, data, networks, limits))
-        if found.diverged:
-            return Outcome("diverged", found.diverged, training=record)
+        subject = TrainedSubject(method, job.protocol, job.split, job.seed, data, networks, limits)
+        try:
+            found = job.probe.measure(subject)
+        except DivergedError as error:
+            return Outcome("diverged", str(error), training=record)
         seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0].net).items()}
         arrays = {**found.arrays, **seen, **_history(networks)}
         return Outcome("ok", metrics=found.metrics, training=record, arrays=arrays)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
 from bench.errors import UserError
-from bench.probes.latency.timings import refuse_bare_timings
+from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
 from bench.store import leases as driving
 from bench.store.arrays import ArrayFiles
@@ -144,7 +144,8 @@ class Store:
         The first result of a cell stays: two drivers may both have made it. Only a failure gives way.
         """
         batch = _one_each(results)
-        refuse_bare_timings(outcome for _, outcome in batch)
+        for _, outcome in batch:
+            check_outcome(outcome)
         values = [
             {"key": cell.key, "metric": name, "value": float(value)}
             for cell, outcome in batch

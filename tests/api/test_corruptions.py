@@ -5,7 +5,6 @@ from scipy.stats import kstest
 
 from bench.api.corruptions import (
     CORRUPTIONS,
-    FOREIGN,
     SEVERITIES,
     Images,
     _contrast,
@@ -24,7 +23,6 @@ from bench.api.corruptions import (
     uniform_noise,
 )
 from bench.errors import UserError
-from bench.spec.protocol import CORRUPTION_NAMES, FOREIGN_NAMES
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -179,8 +177,3 @@ def test_what_cannot_be_corrupted(images: Images) -> None:
         foreign_test_images(images, "invertd", 0)
     with pytest.raises(UserError, match=r"got \[60, 3072\]"):
         corrupt(images.reshape(60, -1), "contrast", 1, generator())
-
-
-def test_suites_know_every_corruption_and_foreign_set_by_name() -> None:
-    assert list(CORRUPTION_NAMES) == list(CORRUPTIONS)
-    assert list(FOREIGN_NAMES) == list(FOREIGN)

@@ -22,7 +22,7 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.metrics import Forecast, score
 from bench.networks.factory import network_factory
-from bench.probes.latency.passes import WAYS
+from bench.probes.latency.passes import MODES
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Architecture, Training
 from bench.store.store import Store
@@ -140,7 +140,7 @@ def test_the_engine_against_a_loop(benchmark: Any, method: Method, count: int, h
     import time
 
     job = drawing(method, Architecture(hidden=hidden), count, DRAWS)
-    ways = {name: WAYS[name](job, Limits()).evaluate for name in ("engine", "naive")}
+    ways = {name: MODES[name](job, Limits()).evaluate for name in ("engine", "naive")}
     module = ordinary_loop(0.1 if isinstance(method, MCDropout) else 0.0, hidden)
     ways["ordinary"] = lambda x: torch.stack([module(x) for _ in range(DRAWS)])
     times: dict[str, list[float]] = {name: [] for name in ways}

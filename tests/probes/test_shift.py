@@ -10,17 +10,17 @@ import pytest
 from scipy.stats import entropy
 from sklearn.metrics import roc_auc_score
 
-from bench import probes
 from bench.api import Split
 from bench.errors import UserError
 from bench.metrics import Forecast, catalogue, declaration
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.probes.shift import _means, _told_apart
+from bench.probes import make_probe
+from bench.probes.shift import Shift, _detection, _means
 from bench.run.driver import run
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Protocol, ShiftProbe
+from bench.spec.protocol import Protocol
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -34,7 +34,7 @@ METHODS = {
 }
 SHIFTS = [("gaussian-noise", 5), ("motion-blur", 3), ("occlusion", 2)]
 FOREIGN = ["inverted", "permuted"]
-PROBE = ShiftProbe(corruptions=[kind for kind, _ in SHIFTS], severities=[2, 3, 5], foreign=FOREIGN)
+PROBE = Shift(corruptions=[kind for kind, _ in SHIFTS], severities=[2, 3, 5], foreign=FOREIGN)
 FEW = 70
 
 
@@ -55,7 +55,7 @@ def answers(request: pytest.FixtureRequest, ask: Callable[..., list[Outcome]], l
     names = ["", *(f"{kind}:{severity}" for kind, severity in SHIFTS), *FOREIGN]
     splits = [load("digits-shifted", shift=kind, severity=severity) for kind, severity in kinds]
     cut = [replace(split, test_x=split.test_x[:FEW], test_y=split.test_y[:FEW]) for split in splits[:4]]
-    own = [(PROBE, load()), (replace(PROBE, rows=FEW), load())]
+    own = [(PROBE.spec, load()), (replace(PROBE, rows=FEW).spec, load())]
     questions = [*own, *((USUAL, split) for split in (*splits, *cut))]
     shifted, few, *usual = ask(request.param, METHODS[request.param], questions)
     whole, rest = usual[: len(splits)], usual[len(splits) :]
@@ -114,7 +114,7 @@ def test_detection_by_mutual_information_equals_scikit_learn() -> None:
     draws = [random.dirichlet(np.full(4, level), (6, 90)) for level in (0.3, 0.7)]
     own, other = (Forecast("classification", np.zeros(90, int), d) for d in draws)
     scores = np.concatenate([entropy(d.mean(0), axis=1) - entropy(d, axis=2).mean(0) for d in draws])
-    found = dict(_told_apart(own, other))
+    found = dict(_detection(own, other))
     expected = roc_auc_score(np.repeat([0, 1], 90), scores)
     assert found["ood_auroc_mutual_information"] == pytest.approx(expected, abs=1e-12)
     assert found["ood_auroc_mutual_information"] != pytest.approx(found["ood_auroc"], abs=1e-3)
@@ -140,15 +140,14 @@ def test_all_metrics_are_declared(answers: Answers) -> None:
 
 
 def test_what_cannot_be_shifted(load: Load) -> None:
-    protocol = Protocol(probe=PROBE)
-    probes.check(protocol, load())
+    PROBE.check(load())
     with pytest.raises(UserError, match=r"images with classes, not for regression of rows of shape \(10,\)"):
-        probes.check(protocol, load("diabetes"))
+        PROBE.check(load("diabetes"))
     with pytest.raises(UserError, match="not for classification of rows"):
-        probes.check(protocol, load("wine"))
+        PROBE.check(load("wine"))
     split = load()
     with pytest.raises(UserError, match="pixels from 0 to 1, the test images have 0 to 16"):
-        probes.check(protocol, replace(split, test_x=split.test_x * 16))
+        PROBE.check(replace(split, test_x=split.test_x * 16))
 
 
 def test_a_dataset_that_does_not_fit_is_refused_before_training() -> None:
@@ -158,11 +157,11 @@ def test_a_dataset_that_does_not_fit_is_refused_before_training() -> None:
     assert "probe 'shift' is for images" in refused.reason
 
 
-def test_rows_asked() -> None:
-    assert probes.rows_asked(Protocol(), 50) == 50
-    assert probes.rows_asked(Protocol(probe=PROBE), 50) == 50 * (1 + 9 + 2)
-    assert probes.rows_asked(Protocol(probe=replace(PROBE, rows=20)), 50) == 20 * 12
-    assert probes.rows_asked(Protocol(probe=replace(PROBE, rows=60)), 50) == 50 * 12
+def test_rows_drawn() -> None:
+    assert make_probe(USUAL).rows_drawn(50) == 50
+    assert PROBE.rows_drawn(50) == 50 * (1 + 9 + 2)
+    assert replace(PROBE, rows=20).rows_drawn(50) == 20 * 12
+    assert replace(PROBE, rows=60).rows_drawn(50) == 50 * 12
 
 
 def test_the_suite_small(tmp_path: Path) -> None:

@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import probes
 from bench.api import Split
 from bench.errors import UserError
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.probes.softmax_noise import rival
+from bench.probes.softmax_noise import SoftmaxNoise, rival
 from bench.run.driver import run
 from bench.spec.cell import Outcome
-from bench.spec.protocol import NoiseProbe, Protocol
+from bench.spec.protocol import Protocol
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
 Load = Callable[..., Split]
 USUAL = Protocol().probe  # the ordinary one
-PROBE = NoiseProbe(label=4, image=1, levels=[0.0, 0.5, 1.0, 2.0, 4.0])
+PROBE = SoftmaxNoise(label=4, image=1, levels=[0.0, 0.5, 1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def test_every_level_is_what_a_noisy_dataset_gives(
     method: str, options: dict[str, Any], draws: int, ask: Callable[..., list[Outcome]], load: Load
 ) -> None:
     noisy = [load("digits-shifted", shift="none", noise=level) for level in PROBE.levels]
-    found, *usual = ask(method, options, [(PROBE, load()), *((USUAL, split) for split in noisy)])
+    found, *usual = ask(method, options, [(PROBE.spec, load()), *((USUAL, split) for split in noisy)])
     row = np.flatnonzero(load().test_y == 4)[1]
     assert found.arrays["softmax"].shape == (5, draws, 2)
     assert found.arrays["classes"][0] == 4
@@ -49,8 +48,8 @@ def test_every_level_is_what_a_noisy_dataset_gives(
 
 def test_methods_of_a_seed_see_the_same_image(ask: Callable[..., list[Outcome]], load: Load) -> None:
     weak = replace(PROBE, levels=[0.0, 0.01])
-    plain, small = ask("deterministic", {}, [(PROBE, load()), (weak, load())])
-    [noiseless] = ask("mcni-fixed", {"alpha": 0.0}, [(PROBE, load())])  # the same network, drawn four times
+    plain, small = ask("deterministic", {}, [(PROBE.spec, load()), (weak.spec, load())])
+    [noiseless] = ask("mcni-fixed", {"alpha": 0.0}, [(PROBE.spec, load())])  # the same network, drawn four times
     for draw in range(4):
         np.testing.assert_allclose(noiseless.arrays["softmax"][:, draw, 0], plain.arrays["softmax"][:, 0, 0], atol=1e-6)
     assert small.metrics == {}  # without a flip there is no level
@@ -66,26 +65,26 @@ def test_the_rival() -> None:
 
 def test_images_that_are_not_there(load: Load) -> None:
     split = load()
-    probes.check(Protocol(probe=PROBE), split)
+    PROBE.check(split)
     with pytest.raises(UserError, match=r"probe\.label: there is no class 10; the classes are 0 to 9"):
-        probes.check(Protocol(probe=replace(PROBE, label=10)), split)
+        replace(PROBE, label=10).check(split)
     count = int((split.test_y == 4).sum())
-    probes.check(Protocol(probe=replace(PROBE, image=count - 1)), split)
+    replace(PROBE, image=count - 1).check(split)
     with pytest.raises(UserError, match=f"a test set has {count} images of class 4"):
-        probes.check(Protocol(probe=replace(PROBE, image=count)), split)
+        replace(PROBE, image=count).check(split)
     with pytest.raises(UserError, match="images with classes, not for regression"):
-        probes.check(Protocol(probe=PROBE), load("diabetes"))
+        PROBE.check(load("diabetes"))
 
 
-def test_rows_asked() -> None:
-    assert probes.rows_asked(Protocol(probe=PROBE), 1000) == 5
+def test_rows_drawn() -> None:
+    assert PROBE.rows_drawn(1000) == 5
 
 
 def test_the_suite_small(tmp_path: Path) -> None:
     suite = load_suite("softmax-demo", ["seeds=1", "training.epochs=25", "draws=6"])
     ship = suite.protocol_for("cifar10")
-    assert isinstance(ship.probe, NoiseProbe)
-    assert (ship.probe.label, ship.network.kind, ship.training.patience) == (8, "resnet8", 0)
+    assert ship.probe["kind"] == "softmax-noise"
+    assert (ship.probe["label"], ship.network.kind, ship.training.patience) == (8, "resnet8", 0)
     training = ship.training
     assert (training.learning_rate, training.momentum, training.weight_decay, training.batch) == (0.1, 0.9, 3e-4, 128)
     paper = {"mc-dropout": {"rate": 0.3}, "mcni-fixed": {"alpha": 0.02}}

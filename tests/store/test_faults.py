@@ -132,7 +132,9 @@ from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store
 with tempfile.TemporaryDirectory() as folder:  # loads all that another user may not be allowed to read
-    Store(folder + "/other.db").close()
+    other = Store(folder + "/other.db")
+    other.save([(Cell("x", "toy", 0, "m", 0, "{}"), Outcome("ok"))])
+    other.close()
     Store(folder + "/other.db", writable=False).close()
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)  # root may write everywhere
@@ -178,7 +180,7 @@ def test_a_folder_that_cannot_be_written(public: Path, writing: bool) -> None:
     store.close()
     lines = done.stdout.splitlines()
     assert lines[:1] == ["20 ['tiny']"], done.stderr
-    assert len(lines) == 2
+    assert len(lines) == 2, done.stderr
     assert "cannot be written" in lines[1] or "unable to open" in lines[1]
 
 

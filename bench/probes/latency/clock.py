@@ -1,4 +1,4 @@
-"""The clock of a device: moments that are marked while work is queued, and told apart once it is done.
+"""The clock of a device: moments are marked while work is queued, and read once it is done.
 
 A GPU works while the host goes on. So a moment there is an event recorded among the work of the stream, and nothing is
 read before the device has been waited for. On the CPU a moment is a reading of the clock.

@@ -1,17 +1,24 @@
-"""What a row of timings must say about how and where they were taken."""
+"""The conditions under which times were measured: without them a row of times is not stored."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
+from bench.errors import UserError
 from bench.machine.environment import cores, cpu_model, driver
 from bench.probes.latency.machine_load import load_average
-from bench.spec.protocol import LatencyProbe
+from bench.spec.cell import Outcome
+
+if TYPE_CHECKING:
+    from bench.probes.latency.probe import Latency
+
+FACTS = ("modes", "batch", "dtype", "threads", "wait_policy", "cpu", "device_name", "driver", "torch", "load_average")
+FACTS_PER_SERIES = ("chunks", "threads")
 
 
-def facts_of(probe: LatencyProbe, device: str) -> dict[str, Any]:
-    """Return the facts that all series share, as they are before the first pass."""
+def current_conditions(probe: "Latency", device: str) -> dict[str, Any]:
+    """Return the conditions that all series share, as they are before the first pass."""
+    import torch
+
     return {
         "batch": probe.batch,
         "dtype": probe.dtype,
@@ -26,3 +33,16 @@ def facts_of(probe: LatencyProbe, device: str) -> dict[str, Any]:
         "torch": torch.__version__,
         "load_average": load_average(),
     }
+
+
+def check_conditions(outcome: Outcome) -> None:
+    """Raise a UserError where an outcome has times and lacks the conditions they were measured under."""
+    timed = {name.partition("@")[2] for name in outcome.metrics if name.startswith("latency_")}
+    if not timed:
+        return
+    about = outcome.training.get("latency", {})
+    lacking = [fact for fact in FACTS if fact not in about.get("facts", {})]
+    series = about.get("series", {})
+    lacking += [f"{f} of {c}" for c in sorted(timed) for f in FACTS_PER_SERIES if f not in series.get(c, {})]
+    if lacking:
+        raise UserError(f"a row of latencies must say how it was measured; it lacks {', '.join(lacking)}")

@@ -1,4 +1,4 @@
-"""What repeated timings say: robust statistics, ratios with their uncertainty, and when not to believe them."""
+"""Statistics of repeated times, ratios with their uncertainty, and reasons to doubt them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ Times = NDArray[np.float64]
 LEVEL = 0.95
 SPREAD = 0.1  # half of the repeats should lie within this share of their median
 DRIFT = 0.1  # by which the last rounds may be slower than the first
-LOAD_A_CORE = 0.5
+LOAD_PER_CORE = 0.5
 OTHERS = 0.1  # of the processors
 RESAMPLES = 2000
-FEW = 3  # repeats, below which a spread cannot be told
+FEW = 3  # repeats, below which a spread cannot be estimated
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """One series of repeats, all of them: an outlier is kept, and robust figures stand beside the mean."""
+    """One series of repeats, outliers included: robust figures stand beside the mean."""
 
     mean: float
     mean_low: float
@@ -31,6 +31,10 @@ class Statistics:
     minimum: float
     maximum: float
     repeats: int
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return the figures by name; JSON has no NaN."""
+        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
 
 
 def statistics(times: Sequence[float] | Times) -> Statistics:
@@ -46,15 +50,10 @@ def statistics(times: Sequence[float] | Times) -> Statistics:
     return Statistics(mean, mean - half, mean + half, median, p90, p99, float(values.min()), float(values.max()), n)
 
 
-def told(found: Statistics) -> dict[str, float | None]:
-    """Return statistics as JSON has them: no NaN."""
-    return {name: value if math.isfinite(value) else None for name, value in asdict(found).items()}
-
-
 def ratio(times: Times, base: Times, random: np.random.Generator) -> tuple[float, float, float]:
     """Return the ratio of two medians and its 95 % bootstrap interval.
 
-    The repeats of one round were made close to each other, so rounds are drawn, not single repeats.
+    The repeats of one round were timed close to each other, so rounds are resampled, not single repeats.
     """
     n = min(len(times), len(base))
     a, b = np.asarray(times[:n], dtype=np.float64), np.asarray(base[:n], dtype=np.float64)
@@ -73,7 +72,7 @@ def spread(times: Times) -> float:
 def drift(rounds: Sequence[Times]) -> float:
     """Return how much slower the last third of the rounds was than the first: 0.1 is ten per cent.
 
-    `rounds` holds one array for each series, a value a round. Each series counts relative to its own median.
+    `rounds` holds one array per series with one value per round. Each series counts relative to its own median.
     """
     relative = np.mean([times / np.median(times) for times in rounds], axis=0)
     third = max(1, len(relative) // 3)
@@ -81,7 +80,7 @@ def drift(rounds: Sequence[Times]) -> float:
 
 
 def doubts_of_series(times: Mapping[str, Times], unstable: Sequence[str] = ()) -> list[str]:
-    """Return why some series of a cell should not be trusted; the series are named by their condition."""
+    """Return the doubts about some series of a cell; the series are named by their condition."""
     wide = {name: spread(values) for name, values in times.items() if len(values) >= FEW and spread(values) > SPREAD}
     doubts = []
     if wide:
@@ -98,9 +97,9 @@ def doubts_of_series(times: Mapping[str, Times], unstable: Sequence[str] = ()) -
 def doubts_of_machine(
     load: float | None, cores: int, others: float | None, rounds: Sequence[Times], throttled: str = ""
 ) -> list[str]:
-    """Return why nothing that was measured should be trusted."""
+    """Return the doubts about everything that was measured."""
     doubts = []
-    if load is not None and load > LOAD_A_CORE * cores:
+    if load is not None and load > LOAD_PER_CORE * cores:
         doubts.append(f"the machine was loaded: {load:.1f} processes on {cores} cores in the minute before")
     if others is not None and others > OTHERS:
         doubts.append(f"other processes used {others:.0%} of the processors meanwhile")

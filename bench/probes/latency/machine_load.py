@@ -1,4 +1,4 @@
-"""What else the machine was doing: load, other processes' share, heat; energy of a GPU."""
+"""The load of the machine: other processes, throttling, and the energy of a GPU."""
 
 import contextlib
 import importlib
@@ -14,21 +14,21 @@ _PROCESSORS = Path("/sys/devices/system/cpu")
 
 
 def load_average() -> float | None:
-    """Return how many processes were running over the last minute; None where the system does not tell."""
+    """Return how many processes were running over the last minute; None where the system does not report it."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
         return None
 
 
-class Others:
-    """How much of the processors other processes use from now on."""
+class OtherProcesses:
+    """The share of the processors that other processes use from now on."""
 
     def __init__(self) -> None:
         self._start = self._now()
 
     def share(self) -> float | None:
-        """Return their share since, from 0 to 1; None where the system does not tell."""
+        """Return their share since, from 0 to 1; None where the system does not report it."""
         end = self._now()
         if self._start is None or end is None:
             return None
@@ -54,8 +54,8 @@ class Throttling:
         self._folder = folder
         self._start = self._count()
 
-    def told(self) -> str:
-        """Return what happened since, in words; empty: nothing that the system tells of."""
+    def message(self) -> str:
+        """Return in words what the system reports since; empty: nothing."""
         times = self._count() - self._start
         return f"the processor was throttled for its heat {times} times" if times > 0 else ""
 
@@ -68,7 +68,7 @@ class Throttling:
 
 
 class Gpu:
-    """What NVIDIA's management library tells of the GPU in use, where it is installed (extra "gpu")."""
+    """Energy and throttling of the GPU in use, where NVIDIA's management library is installed (extra "gpu")."""
 
     def __init__(self, device: str, library: Any = None) -> None:
         self._library, self._handle = library, None

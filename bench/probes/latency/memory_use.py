@@ -10,7 +10,7 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def peak_of(call: Callable[[], object], device: str) -> float | None:
-    """Return by how many MiB a call raises the memory in use: the device's, or this process's; None: not to be told."""
+    """Return by how many MiB a call raises the memory in use: the device's, or this process's; None: unknown."""
     import torch
 
     gc.collect()
@@ -34,7 +34,7 @@ def peak_of(call: Callable[[], object], device: str) -> float | None:
 def _resident(name: str) -> int:
     found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
     if found is None:
-        raise OSError(f"{_STATUS} does not tell {name}")
+        raise OSError(f"{_STATUS} does not have {name}")
     return int(found[1])
 
 

@@ -1,9 +1,9 @@
-"""One timed pass over the test rows, and the ways to carry it out.
+"""One timed pass over the test rows, and the modes of evaluating it.
 
 What is timed, batch by batch:
 
     total      from rows in original units on the host to mean predictions there: cutting, scaling, all of the below
-    transfer   rows to the device, the draws, and what they say back to the host
+    transfer   rows to the device, the draws, and their predictions back to the host
     forward    the draws alone: T functions at rows that lie on the device
 
 Nothing else is between the marks: networks, random generators' seeds, graphs and the rows themselves are there before.
@@ -29,8 +29,8 @@ Evaluate = Callable[[Tensor], Tensor]  # rows on the device to `[T, rows, output
 
 
 @dataclass(frozen=True, eq=False)
-class Load:
-    """The rows of a pass, and how they are handed over."""
+class Workload:
+    """The rows of a pass, and the batches in which they go to the device."""
 
     rows: Array  # in original units, on the host
     scaled: Callable[[Array], Tensor]  # to training units, on the host
@@ -48,16 +48,16 @@ class Spans:
     total: float
 
 
-def timed_pass(load: Load, evaluate: Evaluate, clock: Clock) -> Spans:
+def timed_pass(workload: Workload, evaluate: Evaluate, clock: Clock) -> Spans:
     """Carry out one pass and time it."""
     moments, predictions = [], []
-    with torch.no_grad(), precision(load):
+    with torch.no_grad(), precision(workload):
         clock.wait()
         start = clock.mark()
-        for begin in range(0, len(load.rows), load.batch):
-            host = load.scaled(load.rows[begin : begin + load.batch])
+        for begin in range(0, len(workload.rows), workload.batch):
+            host = workload.scaled(workload.rows[begin : begin + workload.batch])
             ready = clock.mark()
-            x = host.to(load.device)
+            x = host.to(workload.device)
             there = clock.mark()
             values = evaluate(x)
             drawn = clock.mark()
@@ -73,30 +73,30 @@ def timed_pass(load: Load, evaluate: Evaluate, clock: Clock) -> Spans:
 
 
 @contextmanager
-def precision(load: Load) -> Iterator[None]:
-    """Compute products in the precision asked for."""
-    kind = load.device.partition(":")[0]
-    with torch.autocast(kind, torch.bfloat16, enabled=load.dtype == "bfloat16"):
+def precision(workload: Workload) -> Iterator[None]:
+    """Compute products in the precision of the options."""
+    kind = workload.device.partition(":")[0]
+    with torch.autocast(kind, torch.bfloat16, enabled=workload.dtype == "bfloat16"):
         yield
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """How T functions are evaluated, with what readers of its times should know."""
+class Mode:
+    """How T functions are evaluated: the function that is timed, how it cuts the work, and its threads."""
 
     evaluate: Evaluate
     cuts: Cuts
     threads: int
 
 
-def engine(job: Drawing, limits: Limits) -> Way:
-    """As every run of a suite draws."""
+def engine(job: Drawing, limits: Limits) -> Mode:
+    """Draw as every run of a suite does."""
     functions = Functions(job, limits)
-    return Way(lambda x: torch.cat(list(functions.at(x)), dim=1), functions.cuts, functions.threads)
+    return Mode(lambda x: torch.cat(list(functions.at(x)), dim=1), functions.cuts, functions.threads)
 
 
-def naive(job: Drawing, limits: Limits) -> Way:
-    """One draw after another, as a plain loop would: the same functions, on as many threads as the engine's."""
+def naive(job: Drawing, limits: Limits) -> Mode:
+    """Draw one after another in a plain loop: the same functions, on as many threads as the engine's."""
     functions = Functions(job, limits)
     method = functions.job.method
 
@@ -110,11 +110,11 @@ def naive(job: Drawing, limits: Limits) -> Way:
                 values.append(outputs.softmax(-1) if job.task == "classification" else outputs)
             return torch.stack(values)
 
-    return Way(evaluate, _one_at_a_time(functions), functions.threads)
+    return Mode(evaluate, _one_at_a_time(functions), functions.threads)
 
 
-def by_compiler(job: Drawing, limits: Limits) -> Way:
-    """One draw after another through a graph of one draw that `torch.compile` made; a graph for each number of rows."""
+def by_compiler(job: Drawing, limits: Limits) -> Mode:
+    """Draw one after another through a graph compiled by `torch.compile`; one graph for each number of rows."""
     functions = Functions(job, limits)
     method, module = functions.job.method, job.networks[0].module
     graphs: dict[int, tuple[Call, TapeLength]] = {}
@@ -136,7 +136,7 @@ def by_compiler(job: Drawing, limits: Limits) -> Way:
                 values.append(graphs[len(x)][0](*arguments))
             return torch.stack(values)
 
-    return Way(evaluate, _one_at_a_time(functions), functions.threads)
+    return Mode(evaluate, _one_at_a_time(functions), functions.threads)
 
 
 def _one_at_a_time(functions: Functions) -> Cuts:
@@ -144,4 +144,4 @@ def _one_at_a_time(functions: Functions) -> Cuts:
     return Cuts(cuts.large, cuts.by_row, rows=len(functions.job.x), draws=1, networks=1)
 
 
-WAYS: dict[str, Callable[[Drawing, Limits], Way]] = {"engine": engine, "naive": naive, "compiled": by_compiler}
+MODES: dict[str, Callable[[Drawing, Limits], Mode]] = {"engine": engine, "naive": naive, "compiled": by_compiler}

@@ -1,268 +1,63 @@
-"""Latency: what T draws cost, for every method of a suite, in one process and in turn.
+"""The latency probe: its options, and what the rest of the harness needs to know of it without loading torch."""
 
-Each (cell, T, mode) is a series of repeated passes. All series are warmed up; then every round carries out one pass of
-each, in another random order, so that what the machine does meanwhile falls on all alike. One series more is a plain
-pass of the same network, which the others are compared with. The weights are those of the first step: no cost of a
-draw depends on what was learned.
-"""
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
-import gc
-import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from typing import Any
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-import numpy as np
+from bench.api import Results
+from bench.probes.base import Finding, Probe, Subject
+from bench.probes.latency.conditions import check_conditions
+from bench.probes.latency.table import latency_table
+from bench.spec.cell import Outcome
+from bench.spec.protocol import CLOSED, Count, Positive
 
-from bench.api import Array, Method, options
-from bench.api.tape import stream
-from bench.machine.environment import cores
-from bench.networks.factory import network_factory
-from bench.probes.base import Finding, Untrained
-from bench.probes.latency.clock import Clock, clock_of
-from bench.probes.latency.conditions import facts_of
-from bench.probes.latency.doubts import Times, doubts_of_machine, doubts_of_series, ratio, statistics, told
-from bench.probes.latency.machine_load import Gpu, Others, Throttling
-from bench.probes.latency.memory_use import peak_of
-from bench.probes.latency.passes import SPANS, WAYS, Load, Spans, Way, timed_pass
-from bench.spec.protocol import LatencyProbe
-from bench.training.drawing import Drawing, Functions
-from bench.training.limits import Limits, threads
-from bench.training.member import Fitted, Member, finished, start
-from bench.training.rows import Prepared, prepare
-from bench.training.tracing import compiler_found
+if TYPE_CHECKING:
+    from bench.training.limits import Limits
 
-STABLE = 0.1  # two warm-up passes that differ by less are enough
-ROWS_TO_SET_UP = 1000  # training rows that scale the inputs and that `finish` sees: no cost of a draw depends on them
+ModeName = Literal["engine", "naive", "compiled"]
+DEFAULT_MODES: tuple[ModeName, ...] = ("engine", "naive")
 
 
-@dataclass(frozen=True)
-class _PlainPass(Method):
-    """One pass of the suite's network: what other passes are compared with."""
+@dataclass(frozen=True, config=CLOSED)
+class Latency(Probe):
+    """Time passes over the test rows, all methods and numbers of draws in turn; nothing is trained."""
 
+    kind = "latency"
+    together = True
+    draws: list[Positive] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
+    batch: Positive = 500  # rows of one call
+    rows: Count = 0  # test rows of a pass; 0: all there are
+    repeats: Positive = 10  # timed passes of each series
+    modes: list[ModeName] = Field(default_factory=lambda: list(DEFAULT_MODES))
+    dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
+    threads: Count = 0  # 0: one per core
+    warm_up: Positive = 5  # passes of each series at most, before its times count
 
-@dataclass(eq=False)
-class Series:
-    """Repeated passes of one kind."""
+    def __post_init__(self) -> None:
+        for name, values in (("draws", self.draws), ("modes", self.modes)):
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"probe.{name}: name at least one, and none twice")
 
-    condition: str
-    way: Way
-    load: Load
-    spans: list[Spans] = field(default_factory=list)
-    joules: list[float] = field(default_factory=list)
-    stable: bool = False
-    memory: float | None = None
-    error: Exception | None = None
+    def evaluations(self, test_rows: int) -> int:
+        """Return the rows of all passes of a cell, roughly, warm-up included."""
+        return (self.repeats + 3) * sum(self.draws) * len(self.modes) * min(test_rows, self.rows or test_rows)
 
-    def times(self, span: str = "forward") -> Times:
-        """Return the milliseconds of every repeat."""
-        return np.array([getattr(each, span) for each in self.spans], dtype=np.float64)
+    def measure_together(
+        self, subjects: Sequence[Subject], device: str, limits: "Limits"
+    ) -> Iterator[tuple[int, Finding | Exception]]:
+        """Time all cells in turn."""
+        from bench.probes.latency.series import measure_in_turn
 
-    def a_thousand(self, span: str) -> float:
-        """Return the median in milliseconds per 1,000 samples."""
-        return float(np.median(self.times(span))) * 1000 / len(self.load.rows)
+        return measure_in_turn(self, subjects, device, limits)
 
+    @classmethod
+    def table(cls, results: Results) -> str:
+        """Return one table per dataset."""
+        return latency_table(results)
 
-@dataclass(eq=False)
-class _Case:
-    """A cell's series, and the plain pass they are compared with."""
-
-    subject: Untrained
-    series: dict[str, Series]
-    plain: Series
-    facts: dict[str, Any]
-    remarks: list[str]
-
-
-Found = Finding | Exception
-
-
-def find_together(
-    subjects: Sequence[Untrained], device: str, limits: Limits, clock: Clock | None = None
-) -> Iterator[tuple[int, Found]]:
-    """Measure all subjects in turn; yield the number of each and what was found, or what it raised."""
-    cases: dict[int, _Case] = {}
-    plain: dict[Hashable, Series] = {}
-    probe = _probe(subjects[0])
-    facts = facts_of(probe, device)  # before the set-up: its own load is not meant
-    with threads(probe.threads or cores()):
-        for number, subject in enumerate(subjects):
-            try:
-                cases[number] = _case(subject, device, limits, plain, facts)
-            except Exception as error:  # a plug-in's fault is its own cell's
-                yield number, error
-        series = [*plain.values(), *(one for case in cases.values() for one in case.series.values())]
-        random = np.random.default_rng(0)
-        machine = measure(series, probe, clock or clock_of(device), Gpu(device), random, facts["load_average"])
-        for one in series:
-            if one.error is None:
-                one.memory = peak_of(partial(timed_pass, one.load, one.way.evaluate, clock_of(device)), device)
-    for number, case in cases.items():
-        raised = next((one.error for one in (case.plain, *case.series.values()) if one.error), None)
-        yield number, raised or _finding(case, machine)
-
-
-def measure(
-    series: Sequence[Series],
-    probe: LatencyProbe,
-    clock: Clock,
-    gpu: Gpu,
-    random: np.random.Generator,
-    load: float | None = None,
-) -> list[str]:
-    """Warm up, then carry out the rounds; return what speaks against the machine as a whole."""
-    others, heat, held = Others(), Throttling(), ""
-    with no_garbage_collection():
-        for one in series:
-            _guarded(one, partial(_warm_up, one, probe.warm_up, clock))
-        for _ in range(probe.repeats):
-            for place in random.permutation(len(series)):
-                one = series[place]
-                if one.error is None:
-                    _guarded(one, partial(_repeat, one, clock, gpu))
-            held = held or gpu.throttled()
-    whole = [one.times("total") for one in series if one.error is None]
-    return doubts_of_machine(load, cores(), others.share(), whole, heat.told() or held)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Collect garbage now and not inside the block."""
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _guarded(one: Series, call: Callable[[], None]) -> None:
-    try:
-        call()
-    except Exception as error:  # a plug-in's fault is its own cell's; the others go on
-        one.error = error
-
-
-def _warm_up(one: Series, at_most: int, clock: Clock) -> None:
-    """Carry out passes until two agree."""
-    before = math.inf
-    for _ in range(at_most):
-        now = timed_pass(one.load, one.way.evaluate, clock).total
-        if abs(now - before) <= STABLE * min(now, before):
-            one.stable = True
-            return
-        before = now
-
-
-def _repeat(one: Series, clock: Clock, gpu: Gpu) -> None:
-    before = gpu.joules()
-    one.spans.append(timed_pass(one.load, one.way.evaluate, clock))
-    after = gpu.joules()
-    if before is not None and after is not None:
-        one.joules.append(after - before)
-
-
-def _probe(subject: Untrained) -> LatencyProbe:
-    probe = subject.protocol.probe
-    assert isinstance(probe, LatencyProbe)
-    return probe
-
-
-def _case(
-    subject: Untrained, device: str, limits: Limits, plain: dict[Hashable, Series], facts: dict[str, Any]
-) -> _Case:
-    """Build networks and series of one cell."""
-    probe, remarks = _probe(subject), []
-    split = subject.split
-    rows = split.test_x[: probe.rows or None]
-    few = replace(
-        split,
-        train_x=split.train_x[:ROWS_TO_SET_UP],
-        train_y=split.train_y[:ROWS_TO_SET_UP],
-        test_x=rows[: probe.batch],
-        test_y=split.test_y[: min(len(rows), probe.batch)],
-        test_truth=None,
-    )
-    on_host = prepare(few, subject.protocol, subject.seed, "cpu")
-    data = on_host if device == "cpu" else prepare(few, subject.protocol, subject.seed, device)
-    load = Load(rows, on_host.inputs, probe.batch, device, probe.dtype)
-
-    def drawing(method: Method, networks: Sequence[Fitted], draws: int) -> Drawing:
-        return Drawing(method, networks, split.task, data.test_x, stream(subject.seed, "test"), draws)
-
-    place = (id(split), subject.seed, repr(subject.protocol))
-    if place not in plain:
-        one = _PlainPass()
-        way = WAYS["engine"](drawing(one, _networks(subject, one, 1, data), 1), limits)
-        plain[place] = Series("plain", way, load)
-
-    method = subject.method
-    trained = _networks(subject, method, method.networks, data)
-    noisy = Functions(drawing(method, trained[:1], 2), limits).count == 2
-    growing = not noisy and "networks" in options(method)  # an ensemble: T functions are T networks
-    if growing:
-        trained = _networks(subject, method, max(probe.draws), data)
-    modes = list(probe.modes)
-    if "compiled" in modes and not compiler_found():
-        modes.remove("compiled")
-        remarks.append("no C++ compiler was found: the mode 'compiled' is left out")
-    made = {}
-    for draws in probe.draws if noisy or growing else [1]:
-        for mode in modes:
-            condition = f"T={draws}" + ("" if mode == "engine" else f",mode={mode}")
-            job = drawing(method, trained[:draws] if growing else trained, draws)
-            made[condition] = Series(condition, WAYS[mode](job, limits), load)
-    about = {**facts, "rows": len(rows), "data": split.about, "modes": modes}
-    return _Case(subject, made, plain[place], about, remarks)
-
-
-def _networks(subject: Untrained, method: Method, count: int, data: Prepared) -> list[Fitted]:
-    """Return networks as they are before the first step."""
-    problem, network = subject.split.problem, subject.protocol.network
-    made = []
-    for k in range(count):
-        seed = subject.seed if k == 0 else stream(subject.seed, "network", k)
-        new_network = network_factory(network, problem)
-        member = Member(method, problem, new_network, repr(network), subject.protocol.training, data.rows, seed)
-        first = start(member)
-        fresh = Fitted(first.module, first.params, first.buffers, first.memory, "ok", 0, math.nan, None, [])
-        made.append(finished(member, fresh))
-    return made
-
-
-def _finding(case: _Case, machine: Sequence[str]) -> Finding:
-    """Return the values, the repeats, and all that a reader of the row should know."""
-    metrics: dict[str, float] = {}
-    arrays: dict[str, Array] = {"latency/plain": case.plain.times()}
-    record: dict[str, Any] = {}
-    random = np.random.default_rng(0)
-    for condition, one in case.series.items():
-        rows = len(one.load.rows)
-        about: dict[str, Any] = {"chunks": asdict(one.way.cuts), "threads": one.way.threads}
-        for span in SPANS:
-            metrics[f"latency_{span}@{condition}"] = one.a_thousand(span)
-            arrays[f"latency/latency_{span}@{condition}"] = one.times(span)
-            about[span] = told(statistics(one.times(span) * 1000 / rows))
-        about["throughput"] = rows / (float(np.median(one.times("total"))) / 1000)  # samples a second
-        value, low, high = ratio(one.times(), case.plain.times(), random)
-        about["ratio"] = {"value": value, "low": low, "high": high}
-        metrics[f"latency_ratio@{condition}"] = value
-        if one.memory is not None:
-            metrics[f"latency_memory@{condition}"] = one.memory
-        if one.joules:
-            metrics[f"latency_energy@{condition}"] = float(np.mean(one.joules)) * 1000 / rows
-        record[condition] = about
-    for condition in case.series:
-        draws, _, mode = condition.removeprefix("T=").partition(",")
-        first = case.series.get(f"T=1,{mode}" if mode else "T=1")
-        if first is not None and draws != "1":
-            scaled = case.series[condition].a_thousand("forward") / (int(draws) * first.a_thousand("forward"))
-            metrics[f"latency_scaling@{condition}"] = scaled
-    unstable = [condition for condition, one in case.series.items() if not one.stable]
-    doubts = [*machine, *doubts_of_series({c: one.times() for c, one in case.series.items()}, unstable)]
-    about = {"facts": case.facts, "series": record, "doubts": doubts, "remarks": case.remarks}
-    return Finding(metrics, arrays, record={"latency": about}, doubts=[*doubts, *case.remarks])
+    @classmethod
+    def check_outcome(cls, outcome: Outcome) -> None:
+        """Refuse times without the conditions under which they were measured."""
+        check_conditions(outcome)

@@ -1,7 +1,6 @@
-"""Tables that end a run: what a probe found, in a form to read at once or to paste into a document."""
+"""The table of latencies that ends a run: Markdown, to read at once or to paste into a document."""
 
 import json
-from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from bench.text_tables import markdown_table
@@ -29,13 +28,8 @@ COLUMNS = (
 UNIT = "ms per 1,000 samples; forward, transfer and total are means, with the interval, median, p90 and p99 of forward"
 
 
-def table_of(kinds: Collection[str], results: "Results") -> str:
-    """Return the table of the probes that have one; empty: none has."""
-    return "\n\n".join(text for kind in sorted(kinds) if kind in TABLES and (text := TABLES[kind](results)))
-
-
-def latencies(results: "Results") -> str:
-    """Return what was timed, as a Markdown table a dataset."""
+def latency_table(results: "Results") -> str:
+    """Return one Markdown table per dataset."""
     parts = []
     frame = results.frame
     values = {(str(key), str(metric)): float(v) for key, metric, v in frame[["key", "metric", "value"]].to_numpy()}
@@ -51,7 +45,8 @@ def latencies(results: "Results") -> str:
                 _line(cell, condition, series[condition], values, series) for condition in sorted(series, key=_order)
             ]
         if lines:
-            parts.append("\n".join([_told(str(dataset), facts), "", *markdown_table(COLUMNS, lines, padded=True)]))
+            caption = _caption(str(dataset), facts)
+            parts.append("\n".join([caption, "", *markdown_table(COLUMNS, lines, padded=True)]))
     return "\n\n".join(parts)
 
 
@@ -98,10 +93,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _told(dataset: str, facts: dict[str, Any]) -> str:
+def _caption(dataset: str, facts: dict[str, Any]) -> str:
     rows = f"{facts['rows']:,} rows{' of ' + facts['data'] if facts['data'] else ''} in batches of {facts['batch']}"
     where = f"{facts['device_name']}, {facts['threads']} threads, {facts['dtype']}, torch {facts['torch']}"
     return f"{dataset}: {rows}, {facts['repeats']} repeats; {where}\n{UNIT}"
-
-
-TABLES: dict[str, Callable[["Results"], str]] = {"latency": latencies}

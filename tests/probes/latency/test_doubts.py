@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.probes.latency.doubts import doubts_of_machine, doubts_of_series, drift, ratio, spread, statistics, told
+from bench.probes.latency.doubts import doubts_of_machine, doubts_of_series, drift, ratio, spread, statistics
 
 
 def test_statistics_are_those_of_scipy() -> None:
@@ -23,7 +23,7 @@ def test_an_outlier_moves_the_mean_and_not_the_median() -> None:
 
 
 def test_one_repeat_has_no_interval() -> None:
-    assert told(statistics([2.0]))["mean_low"] is None
+    assert statistics([2.0]).to_json()["mean_low"] is None
 
 
 def test_a_ratio_of_series_that_slow_down_together_is_certain() -> None:

@@ -18,15 +18,15 @@ from bench.plan.cells import Task, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plan.units import Units, cut
 from bench.plugins.registry import Registry
-from bench.probes import Untrained
-from bench.probes.latency import passes
-from bench.probes.latency import probe as latency
+from bench.probes import make_probe
+from bench.probes.base import Subject
+from bench.probes.latency import Latency, passes
+from bench.probes.latency import series as timed_series
 from bench.probes.latency.machine_load import Gpu
-from bench.probes.latency.passes import Load, Way
-from bench.probes.latency.probe import Series, measure
+from bench.probes.latency.passes import Mode, Workload
+from bench.probes.latency.series import Series, time_rounds
 from bench.run.driver import rerun, run
 from bench.spec.cell import Cell, Outcome
-from bench.spec.protocol import LatencyProbe
 from bench.store.results import StoredResults
 from bench.store.store import Store
 from bench.training.drawing import Cuts, Drawing
@@ -57,8 +57,8 @@ def series(name: str, clock: Clock, log: list[str], times: Iterator[float]) -> S
         clock.now += next(times)
         return torch.zeros(1, len(x), 1)
 
-    load = Load(np.zeros((10, 1), dtype=np.float32), torch.from_numpy, 10, "cpu")
-    return Series(name, Way(evaluate, CUTS, 1), load)
+    load = Workload(np.zeros((10, 1), dtype=np.float32), torch.from_numpy, 10, "cpu")
+    return Series(name, Mode(evaluate, CUTS, 1), load)
 
 
 def steady(milliseconds: float) -> Iterator[float]:
@@ -69,7 +69,7 @@ def steady(milliseconds: float) -> Iterator[float]:
 def measured(all_times: dict[str, Iterator[float]], **options: Any) -> tuple[list[Series], list[str]]:
     clock, log = Clock(), list[str]()
     made = [series(name, clock, log, times) for name, times in all_times.items()]
-    measure(made, LatencyProbe(**options), clock, Gpu("cpu"), np.random.default_rng(0))
+    time_rounds(made, Latency(**options), clock, Gpu("cpu"), np.random.default_rng(0))
     return made, log
 
 
@@ -102,7 +102,7 @@ def test_warm_up_has_an_end_and_the_series_says_so() -> None:
 def test_values_are_milliseconds_per_thousand_samples() -> None:
     (one,), _ = measured({"s": steady(3.0)}, repeats=4)
     assert one.times("total").tolist() == [3.0] * 4
-    assert one.a_thousand("forward") == 300.0  # 10 rows in 3 ms
+    assert one.per_thousand("forward") == 300.0  # 10 rows in 3 ms
 
 
 def test_garbage_is_not_collected_while_the_clock_runs() -> None:
@@ -210,18 +210,18 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
 
 def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    real = passes.WAYS["engine"]
+    real = passes.MODES["engine"]
 
-    def noted(job: Drawing, limits: Limits) -> Way:
+    def noted(job: Drawing, limits: Limits) -> Mode:
         jobs.append(job)
         return real(job, limits)
 
-    monkeypatch.setitem(passes.WAYS, "engine", noted)
+    monkeypatch.setitem(passes.MODES, "engine", noted)
     suite = small('probe.modes=["engine"]', "probe.draws=[2, 7]").only([], ["deep-ensemble"])
     (task,) = plan(suite, Registry())
     assert isinstance(task, Task)
-    subject = Untrained(task.plugin, task.protocol, task.splits[0], 0)
-    ((_, found),) = latency.find_together([subject], "cpu", Limits())
+    subject = Subject(task.plugin, task.protocol, task.splits[0], 0)
+    ((_, found),) = make_probe(task.protocol.probe).measure_together([subject], "cpu", Limits())
     assert not isinstance(found, Exception)
     ensembles = [job for job in jobs if type(job.method) is type(task.plugin)]
     assert [len(job.networks) for job in ensembles] == [2, 7]
@@ -267,7 +267,7 @@ def test_the_store_refuses_a_condition_of_which_it_is_not_told_how_it_was_cut(st
 
 
 def test_without_a_compiler_the_mode_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    monkeypatch.setattr(latency, "compiler_found", lambda: False)
+    monkeypatch.setattr(timed_series, "compiler_found", lambda: False)
     suite = small('probe.modes=["engine", "compiled"]').only([], ["mc-dropout"])
     summary = run(suite, Registry(), store)
     (why,) = (why for _, why in summary.doubts)

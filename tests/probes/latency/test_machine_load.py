@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.probes.latency import machine_load as load
-from bench.probes.latency.machine_load import Gpu, Others, Throttling
+from bench.probes.latency.machine_load import Gpu, OtherProcesses, Throttling
 
 
 def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monke
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "sysconf", lambda name: 100)
     stat.write_text("cpu 1000 0 0 5000 0 0 0 0 0 0\n", "utf-8")
-    others = Others()
+    others = OtherProcesses()
     clock[0], own[0] = 10.0, 8.0  # 10 s on 4 processors: 40 s, of which 16 were busy and 8 ours
     stat.write_text("cpu 2200 0 300 7400 0 0 0 100 0 0\n", "utf-8")
     assert others.share() == pytest.approx((16 - 8) / 40)
@@ -29,7 +29,7 @@ def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monke
 
 def test_without_the_system_s_word_there_is_no_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "_STAT", tmp_path / "none")
-    assert Others().share() is None
+    assert OtherProcesses().share() is None
 
 
 def test_throttling_is_what_was_counted_meanwhile(tmp_path: Path) -> None:
@@ -38,9 +38,9 @@ def test_throttling_is_what_was_counted_meanwhile(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text("5\n", "utf-8")
     heat = Throttling(tmp_path)
-    assert heat.told() == ""
+    assert heat.message() == ""
     counts[1].write_text("8\n", "utf-8")
-    assert "3 times" in heat.told()
+    assert "3 times" in heat.message()
 
 
 def library(**changes: Any) -> SimpleNamespace:

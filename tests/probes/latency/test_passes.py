@@ -13,7 +13,7 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.factory import network_factory
 from bench.probes.latency import passes
-from bench.probes.latency.passes import WAYS, Load, timed_pass
+from bench.probes.latency.passes import MODES, Workload, timed_pass
 from bench.spec.protocol import Architecture, Training
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
@@ -42,12 +42,12 @@ class FakeClock:
         return end - start
 
 
-def pass_of(clock: FakeClock, rows: int = 5, batch: int = 2) -> Load:
+def pass_of(clock: FakeClock, rows: int = 5, batch: int = 2) -> Workload:
     def scaled(x: Any) -> Tensor:
         clock.spend(10.0, "scale")
         return torch.from_numpy(x)
 
-    return Load(np.zeros((rows, 3), dtype=np.float32), scaled, batch, "cpu")
+    return Workload(np.zeros((rows, 3), dtype=np.float32), scaled, batch, "cpu")
 
 
 def test_forward_has_the_draws_alone_and_total_has_all() -> None:
@@ -86,7 +86,7 @@ def test_gradients_are_off_and_the_precision_is_the_one_asked_for() -> None:
 
     load = pass_of(FakeClock(), rows=2)
     for dtype in ("float32", "bfloat16"):
-        timed_pass(Load(load.rows, load.scaled, 2, "cpu", dtype), evaluate, FakeClock())
+        timed_pass(Workload(load.rows, load.scaled, 2, "cpu", dtype), evaluate, FakeClock())
     assert seen == [(False, torch.float32), (False, torch.bfloat16)]
 
 
@@ -103,7 +103,7 @@ def job(method: Method, count: int, task: Any = "regression") -> Drawing:
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-@pytest.mark.parametrize("mode", WAYS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("method", "networks"),
     [(MCDropout(), 1), (MCDropout(per_row=True), 1), (MCNIFixed(), 1), (MCNIFixed(), 2), (DeepEnsemble(), 6)],
@@ -117,11 +117,11 @@ def test_every_mode_draws_the_same_functions(
     )  # its speed is the compiler's, its numbers the graph's
     drawing = job(method, networks, task)
     with torch.no_grad():
-        values = WAYS[mode](drawing, Limits()).evaluate(drawing.x)
+        values = MODES[mode](drawing, Limits()).evaluate(drawing.x)
     assert values.shape == (6, 30, 1 if task == "regression" else 3)
     np.testing.assert_allclose(values.numpy(), draw(drawing), atol=1e-5)
 
 
 def test_the_cuts_of_a_mode_are_told() -> None:
-    assert WAYS["naive"](job(MCNIFixed(), 1), Limits()).cuts.draws == 1
-    assert WAYS["engine"](job(MCNIFixed(), 1), Limits()).cuts.draws == 6
+    assert MODES["naive"](job(MCNIFixed(), 1), Limits()).cuts.draws == 1
+    assert MODES["engine"](job(MCNIFixed(), 1), Limits()).cuts.draws == 6
