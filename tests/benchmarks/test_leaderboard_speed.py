@@ -10,7 +10,7 @@ from bench.leaderboard import collect
 from bench.leaderboard.site import write_site
 from bench.plugins.registry import Registry
 from bench.store.store import Store
-from tests.leaderboard.made import fill, steps
+from tests.fixtures.results import fill, steps
 
 METHODS = [f"method-{number:02}" for number in range(20)]
 NUMBERS = ["rmse", "nll", "crps", "picp", "mpiw", "mae", "r2", "nll_mc", "sharpness", "winkler", "mpiw95", "picp95"]

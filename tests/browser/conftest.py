@@ -24,7 +24,8 @@ from bench.plugins.registry import Registry
 from bench.report.write import write_report
 from bench.spec.cell import Outcome
 from bench.store.store import Store, SuiteRecord
-from tests.leaderboard.made import ENVIRONMENT, HOSTILE, cell_of, fill, show_case, spec_of
+from tests.fixtures.results import ENVIRONMENT, HOSTILE, cell, fill, spec
+from tests.fixtures.studies import show_case
 
 AXE = Path(__file__).with_name("axe.min.js")
 PHONE = 390
@@ -149,7 +150,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         version="0",
         finished=1.6e9,
     )
-    failed = cell_of(names[0], "failing", 0, spec_of(names[0], "failing", 0))
+    failed = cell(spec(names[0], "failing", 0))
     store.want(SuiteRecord(names[0], HOSTILE[1], None, [], "{}"), [failed])
     store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])
     store.remark(names[0], names[0], "", list(HOSTILE))

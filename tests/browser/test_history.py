@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE, Open
 from tests.browser.measures import background, foreign, too_wide
-from tests.leaderboard.made import HOSTILE
+from tests.fixtures.results import HOSTILE
 
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from bench.web.names import file_name
 from tests.browser.conftest import PHONE, Open
 from tests.browser.measures import background, foreign, too_wide
-from tests.leaderboard.made import HOSTILE
+from tests.fixtures.results import HOSTILE
 
 PAGES = (
     "index.html",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.conftest import PHONE, Open
 from tests.browser.measures import background, foreign, too_wide
-from tests.leaderboard.made import HOSTILE
+from tests.fixtures.results import HOSTILE
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 import torch
 
-from tests.conftest import Command
-from tests.gate.conftest import Change
+from tests.fixtures.commands import Command
+from tests.fixtures.gate import Change
 
 GATE = ("gate", "tiny.toml", "--baseline", "tiny.json")
 STORED = (*GATE, "--store", "tiny.db")

@@ -8,7 +8,7 @@ from bench.api import Dataset
 from bench.errors import UserError
 from bench.plan.cells import checked
 from bench.plugins.registry import Registry
-from tests.conftest import Command
+from tests.fixtures.commands import Command
 
 VALUES = np.random.default_rng(5).normal(size=(40, 3)).round(6)
 

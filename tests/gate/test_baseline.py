@@ -11,7 +11,7 @@ from bench.errors import UserError
 from bench.gate.baseline import read_baseline, write_baseline
 from bench.gate.same_suite import asked_differently
 from bench.gate.values import Measured
-from tests.gate.problems import baseline, measured
+from tests.fixtures.gate import baseline, measured
 
 PLACE = ("toy", "m")
 

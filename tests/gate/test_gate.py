@@ -9,7 +9,7 @@ from bench.gate.decide import gate
 from bench.gate.environment_diff import differences, same_machine
 from bench.gate.values import Measured, Place
 from bench.gate.verdicts import Rules
-from tests.gate.problems import ENVIRONMENT, baseline, measured, spread
+from tests.fixtures.gate import ENVIRONMENT, baseline, measured, spread
 
 SAME, NOISY, WORSE = ("toy", "same"), ("toy", "noisy"), ("wine", "worse")
 

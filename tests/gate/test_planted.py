@@ -23,8 +23,8 @@ from bench.metrics import Metric, calibration
 from bench.metrics.bins import bin_index
 from bench.plan.suite import Suite, check_suite
 from bench.plugins.registry import Registry
-from tests.gate.problems import baseline as of_numbers
-from tests.gate.problems import measured, spread
+from tests.fixtures.gate import baseline as of_numbers
+from tests.fixtures.gate import measured, spread
 
 REGRESSION = """
 title = "Planted: regression"

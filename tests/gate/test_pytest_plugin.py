@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tests.gate.conftest import Change
+from tests.fixtures.gate import Change
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "bench.gate.pytest_plugin"

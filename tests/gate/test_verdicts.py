@@ -12,7 +12,7 @@ from bench.gate.verdicts import Compared, Rules, Verdict, compare, decide
 from bench.metrics import catalogue
 from bench.metrics.margins import read_margins
 from bench.stats.tests import Array
-from tests.gate.problems import measured, spread
+from tests.fixtures.gate import measured, spread
 
 PLACE = ("toy", "m")
 

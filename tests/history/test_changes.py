@@ -8,7 +8,7 @@ import pytest
 from bench.history.changes import ALPHA, Change, with_changes
 from bench.history.series import Label, Series, Version
 from bench.stats.tests import Array
-from tests.history.made import noisy
+from tests.fixtures.results import noisy
 
 
 def series(values: Array, metric: str = "rmse", machines: int = 1) -> Series:

@@ -17,9 +17,9 @@ from bench.leaderboard.site import write_site
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from bench.web.names import file_name
-from tests.conftest import Process
-from tests.history.made import noisy, stored
-from tests.leaderboard.made import ENVIRONMENT, Value, fill, show_case
+from tests.fixtures.commands import Process
+from tests.fixtures.results import ENVIRONMENT, Value, fill, noisy, store_of_versions
+from tests.fixtures.studies import show_case
 
 
 class Reader(HTMLParser):
@@ -46,7 +46,7 @@ class Reader(HTMLParser):
 
 
 def test_the_page_stands_alone_and_its_data_beside_it(tmp_path: Path) -> None:
-    store = stored(tmp_path / "s.db", noisy([1.0, 1.0, 1.5]), ["a", "b", "<c>"])
+    store = store_of_versions(tmp_path / "s.db", noisy([1.0, 1.0, 1.5]), ["a", "b", "<c>"])
     files = write_history("rmse", metric_history([store], "rmse"), tmp_path / "out")
     assert [path.name for path in files] == ["history-rmse.html", "history-rmse.json", "history-rmse.csv"]
     page = Reader(files[0])
@@ -69,16 +69,16 @@ def test_the_page_stands_alone_and_its_data_beside_it(tmp_path: Path) -> None:
 
 
 def test_a_page_without_a_change_says_so(tmp_path: Path) -> None:
-    one = stored(tmp_path / "1.db", noisy([1.0]), ["a"])
+    one = store_of_versions(tmp_path / "1.db", noisy([1.0]), ["a"])
     (page, *_) = write_history("rmse", metric_history([one], "rmse"), tmp_path / "1")
     assert "There is none: the store has results of one version only." in Reader(page).words
-    many = stored(tmp_path / "2.db", noisy([1.0, 1.0]), ["a", "b"])
+    many = store_of_versions(tmp_path / "2.db", noisy([1.0, 1.0]), ["a", "b"])
     (page, *_) = write_history("rmse", metric_history([many], "rmse"), tmp_path / "2")
     assert "There is none." in Reader(page).words
 
 
 def test_the_command_names_the_commit(tmp_path: Path, uqbench: Process) -> None:
-    stored(tmp_path / "s.db", noisy([1.0, 1.0, 1.5]), ["a", "b", "c"]).close()
+    store_of_versions(tmp_path / "s.db", noisy([1.0, 1.0, 1.5]), ["a", "b", "c"]).close()
     done = uqbench(["history", "--metric", "rmse", "--out", "out", "--store", "s.db"])
     assert done.returncode == 0, done.stderr
     assert "rmse: 1 series, 3 versions" in done.stdout
@@ -92,7 +92,7 @@ def test_the_command_needs_no_torch(python: Callable[[str], str]) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    found = metric_history([stored(tmp_path / "s.db", noisy([1.0]), ["a"])], "rmse")
+    found = metric_history([store_of_versions(tmp_path / "s.db", noisy([1.0]), ["a"])], "rmse")
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"--out .*file: cannot be written"):
         write_history("rmse", found, tmp_path / "file")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench.history.identity import Form, Wanted, form_of, lineages
-from tests.history.made import spec
+from tests.fixtures.results import spec
 
 
 def form(about: dict[str, Any]) -> Form:

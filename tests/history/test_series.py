@@ -13,8 +13,7 @@ from bench.history.series import Series, read_series, wanted_labels
 from bench.leaderboard import collect
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store, SuiteRecord
-from tests.history.made import cell, noisy, save, spec, stored
-from tests.leaderboard.made import ENVIRONMENT, cell_of, fill, spec_of
+from tests.fixtures.results import ENVIRONMENT, cell, fill, noisy, save_values, spec, store_of_versions
 
 CHECKED_OUT = "0123456789ab"
 
@@ -62,7 +61,7 @@ def test_a_plugin_that_is_a_file_is_another_version_with_every_content(store: St
             about = spec(seed=seed)
             about["method"][1] = content
             cells.append(cell(about))
-        save(store, cells, [value] * 3, "abc", ended)
+        save_values(store, cells, [value] * 3, "abc", ended)
     (one,) = of_stores(store)
     assert [version.plugins.partition(",")[0] for version in one.versions] == ["method 1 (hash1)", "method 1 (hash2)"]
     assert one.values.tolist() == [[1.0] * 3, [2.0] * 3]
@@ -70,10 +69,10 @@ def test_a_plugin_that_is_a_file_is_another_version_with_every_content(store: St
 
 def test_other_options_are_another_line(store: Store) -> None:
     fill(store, lambda d, m, s, k: 1.0 + s)
-    other = spec_of("one", "a", 0, one_split=True)
+    other = spec("one", "a", 0, one_split=True)
     other["method"] = ["a", "built in", "1", {"rate": 0.9}]
     made = Outcome("ok", metrics={"rmse": 5.0}, environment={**ENVIRONMENT, "code": "bbb"})
-    store.save([(cell_of("one", "a", 0, other), made)])
+    store.save([(cell(other), made)])
     assert of_leaderboard(store) == []
     assert [codes(one) for one in of_stores(store)] == [[CHECKED_OUT]] * 3
 
@@ -84,10 +83,10 @@ def test_a_key_that_a_later_version_added_is_no_other_line(store: Store) -> None
     for code, options, ended in (("older", {}, 1.0), ("old", {"rate": 0.1}, 2.0)):
         cells = []
         for seed in range(3):
-            about = spec_of("one", "a", seed, one_split=True)
+            about = spec("one", "a", seed, one_split=True)
             del about["protocol"]["folds"], about["protocol"]["training"]["momentum"]
             about["method"][3] = options
-            cells.append(cell_of("one", "a", seed, {**about, "harness": 1}))
+            cells.append(cell({**about, "harness": 1}))
         made = Outcome(
             "ok", metrics={"rmse": 9.0}, timing={"finished": ended}, environment={**ENVIRONMENT, "code": code}
         )
@@ -102,12 +101,12 @@ def test_two_labels_of_one_plugin_are_told_apart(store: Store) -> None:
     """What older code made without the option that tells them apart is given to neither; what has it, to its own."""
 
     def cells(label: str, version: int, **options: Any) -> list[Cell]:
-        return [cell(spec(version, seed, options=options), label) for seed in range(3)]
+        return [cell(spec(version=version, seed=seed, options=options), label) for seed in range(3)]
 
-    save(store, cells("any", 1, rate=0.1), [9.0] * 3, "one", 1.0, wanted=False)
-    save(store, cells("any", 2, rate=0.1, law="normal"), [1.0] * 3, "two", 2.0, wanted=False)
-    save(store, cells("normal", 3, rate=0.1, law="normal"), [2.0] * 3, "three", 3.0)
-    save(store, cells("uniform", 3, rate=0.1, law="uniform"), [3.0] * 3, "three", 3.0)
+    save_values(store, cells("any", 1, rate=0.1), [9.0] * 3, "one", 1.0, wanted=False)
+    save_values(store, cells("any", 2, rate=0.1, law="normal"), [1.0] * 3, "two", 2.0, wanted=False)
+    save_values(store, cells("normal", 3, rate=0.1, law="normal"), [2.0] * 3, "three", 3.0)
+    save_values(store, cells("uniform", 3, rate=0.1, law="uniform"), [3.0] * 3, "three", 3.0)
     normal, uniform = of_stores(store)
     assert (normal.label.method, codes(normal)) == ("normal", ["two", "three"])
     assert (uniform.label.method, codes(uniform)) == ("uniform", ["three"])
@@ -115,8 +114,8 @@ def test_two_labels_of_one_plugin_are_told_apart(store: Store) -> None:
 
 
 def test_versions_may_come_from_several_stores_and_may_be_dirty(tmp_path: Path) -> None:
-    first = stored(tmp_path / "1.db", noisy([1.0, 1.0]), ["a", "b"])
-    second = stored(tmp_path / "2.db", noisy([2.0, 2.0, 2.0]), ["x", "y", "c-dirty"])
+    first = store_of_versions(tmp_path / "1.db", noisy([1.0, 1.0]), ["a", "b"])
+    second = store_of_versions(tmp_path / "2.db", noisy([2.0, 2.0, 2.0]), ["x", "y", "c-dirty"])
     (one,) = of_stores(first, second)
     assert set(codes(one)) == {"a", "b", "x", "y", "c-dirty"}
 
@@ -124,7 +123,7 @@ def test_versions_may_come_from_several_stores_and_may_be_dirty(tmp_path: Path) 
 def test_a_cell_that_two_stores_have_counts_once(tmp_path: Path) -> None:
     stores = [Store(str(tmp_path / f"{number}.db")) for number in range(2)]
     for number, store in enumerate(stores):
-        save(store, [cell(spec(seed=seed)) for seed in range(4)], [float(number)] * 4, "abc", 10.0 + number)
+        save_values(store, [cell(spec(seed=seed)) for seed in range(4)], [float(number)] * 4, "abc", 10.0 + number)
     (one,) = of_stores(*stores)
     assert one.values.tolist() == [[1.0] * 4]  # the later one
 
@@ -133,8 +132,8 @@ def test_stores_that_know_a_label_by_other_options_have_lines_of_their_own(tmp_p
     stores = [Store(str(tmp_path / f"{number}.db")) for number in range(3)]
     given: tuple[dict[str, Any], ...] = ({"rate": 0.1}, {"rate": 0.1, "law": "normal"}, {"rate": 0.9, "law": "normal"})
     for number, (store, options) in enumerate(zip(stores, given, strict=True)):
-        cells = [cell(spec(number, seed, options=options)) for seed in range(2)]
-        save(store, cells, [float(number)] * 2, f"c{number}", 1.0 + number)
+        cells = [cell(spec(version=number, seed=seed, options=options)) for seed in range(2)]
+        save_values(store, cells, [float(number)] * 2, f"c{number}", 1.0 + number)
     newest, other = of_stores(*stores)
     assert (newest.label.options, codes(newest)) == ("method rate = 0.9", ["c2"])
     assert (other.label.options, codes(other)) == ("method rate = 0.1", ["c0", "c1"])
@@ -152,22 +151,22 @@ def test_only_full_provenance_is_on_the_leaderboard(store: Store) -> None:
 
 
 def test_what_has_no_commit_is_known_by_its_package_or_not_at_all(store: Store) -> None:
-    cells = [cell(spec(version)) for version in range(2)]
-    save(store, cells[:1], [1.0], "", 1.0, facts={"packages": {"uqbench": "0.1.0"}})
-    save(store, cells[1:], [1.0], "", 2.0)
+    cells = [cell(spec(version=version)) for version in range(2)]
+    save_values(store, cells[:1], [1.0], "", 1.0, facts={"packages": {"uqbench": "0.1.0"}})
+    save_values(store, cells[1:], [1.0], "", 2.0)
     (one,) = of_stores(store)
     assert [version.name for version in one.versions] == ["uqbench 0.1.0", "uqbench"]
 
 
 def test_a_version_without_a_finite_value_is_no_point(store: Store) -> None:
     for version, value in enumerate((1.0, float("inf"), 3.0)):
-        save(store, [cell(spec(version))], [value], f"c{version}", float(version))
+        save_values(store, [cell(spec(version=version))], [value], f"c{version}", float(version))
     (one,) = of_stores(store)
     assert codes(one) == ["c0", "c2"]
 
 
 def test_foreign_cells_are_passed_over(store: Store) -> None:
-    save(store, [cell(spec())], [1.0], "abc", 1.0)
+    save_values(store, [cell(spec())], [1.0], "abc", 1.0)
     strange = [Cell(f"k{number}", "toy", 0, "m", 0, text) for number, text in enumerate(("", "{}", "[]", "no json"))]
     store.save([(each, Outcome("ok", metrics={"rmse": 1.0})) for each in strange])
     (one,) = of_stores(store)
@@ -175,7 +174,7 @@ def test_foreign_cells_are_passed_over(store: Store) -> None:
 
 
 def test_lines_of_too_few_versions_are_not_asked_for(store: Store) -> None:
-    save(store, [cell(spec())], [1.0], "abc", 1.0)
+    save_values(store, [cell(spec())], [1.0], "abc", 1.0)
     wanted = wanted_labels([store], None)
     assert len(read_series([store], wanted, {"tiny": ["rmse"]})) == 1
     assert read_series([store], wanted, {"tiny": ["rmse"]}, fewest=2) == []
@@ -183,13 +182,13 @@ def test_lines_of_too_few_versions_are_not_asked_for(store: Store) -> None:
 
 def test_machines_are_counted(store: Store) -> None:
     for version, cpu in enumerate(("one", "one", "other")):
-        save(store, [cell(spec(version))], [1.0], f"c{version}", float(version), facts={"cpu": cpu})
+        save_values(store, [cell(spec(version=version))], [1.0], f"c{version}", float(version), facts={"cpu": cpu})
     (one,) = of_stores(store)
     assert one.machines == 2
 
 
 def test_mistakes_are_told(tmp_path: Path) -> None:
-    store = stored(tmp_path / "s.db", noisy([1.0]), ["a"])
+    store = store_of_versions(tmp_path / "s.db", noisy([1.0]), ["a"])
     with pytest.raises(UserError, match="unknown metric 'rmsee'; did you mean rmse"):
         metric_history([store], "rmsee")
     with pytest.raises(UserError, match="no value of it is stored"):

@@ -14,7 +14,7 @@ from bench.stats import Settings, compare, holm, t_interval
 from bench.stats.pairing import Measure
 from bench.store.results import StoredResults
 from bench.store.store import Store
-from tests.leaderboard.made import fill, steps
+from tests.fixtures.results import ENVIRONMENT, cell, fill, spec, steps
 
 METHODS = ("a", "b", "c", "d")
 
@@ -138,9 +138,8 @@ def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:
     fill(store, steps(METHODS), methods=METHODS)
     from bench.spec.cell import Outcome
     from bench.store.store import SuiteRecord
-    from tests.leaderboard.made import ENVIRONMENT, cell_of, spec_of
 
-    cells = [cell_of("one", "d", seed, spec_of("one", "d", seed, one_split=True, draws=7)) for seed in range(6)]
+    cells = [cell(spec("one", "d", seed, one_split=True, draws=7)) for seed in range(6)]
     store.want(SuiteRecord("made", "t", None, [], "{}"), cells)
     store.save((cell, Outcome("ok", metrics={"rmse": 1.0 + cell.seed}, environment=ENVIRONMENT)) for cell in cells)
     assert any("not under one protocol: d " in note for note in one_board(store).notes)

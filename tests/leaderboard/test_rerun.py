@@ -96,7 +96,7 @@ def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
     (task,) = (task for task in plan(whole, registry) if isinstance(task, Task))
     from bench.spec.cell import Outcome
     from bench.store.store import SuiteRecord
-    from tests.leaderboard.made import ENVIRONMENT
+    from tests.fixtures.results import ENVIRONMENT
 
     store.want(SuiteRecord("quick", "t", None, [], "{}"), task.cells)
     store.save((cell, Outcome("ok", metrics={"rmse": 1.0}, environment=ENVIRONMENT)) for cell in task.cells)

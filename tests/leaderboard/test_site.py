@@ -17,8 +17,9 @@ from bench.plugins.describe import options_of
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from bench.web.names import file_name
-from tests.conftest import Process
-from tests.leaderboard.made import ENVIRONMENT, HOSTILE, fill, show_case, steps
+from tests.fixtures.commands import Process
+from tests.fixtures.results import ENVIRONMENT, HOSTILE, cell, fill, spec, steps
+from tests.fixtures.studies import show_case
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +158,9 @@ def test_a_package_without_a_checkout_has_its_number_as_code(store: Store) -> No
 
 def test_rows_without_results_are_told(store: Store) -> None:
     from bench.store.store import SuiteRecord
-    from tests.leaderboard.made import cell_of, spec_of
 
     fill(store, steps(["a"]), methods=["a"])
-    store.want(SuiteRecord("made", "t", None, [], "{}"), [cell_of("one", "late", 0, spec_of("one", "late", 0))])
+    store.want(SuiteRecord("made", "t", None, [], "{}"), [cell(spec("one", "late", 0))])
     (unlisted,) = collect(store).unlisted
     assert (unlisted.method, unlisted.reason, unlisted.provenance) == ("late", "no result: 1 not run", False)
 

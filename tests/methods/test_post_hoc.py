@@ -126,8 +126,10 @@ def test_impossible_options_are_refused(bad: Callable[[], object]) -> None:
 @pytest.mark.parametrize("task", ["regression", "classification"])
 @pytest.mark.parametrize("structure", ["diagonal", "kronecker", "last-layer"])
 @pytest.mark.filterwarnings("ignore")  # those of the other library
-def test_the_posterior_is_that_of_laplace_torch(structure: Any, task: str, train: Fit) -> None:
-    library = pytest.importorskip("laplace")
+def test_the_posterior_is_that_of_laplace_torch(
+    structure: Any, task: str, train: Fit, oracle: Callable[[str], Any]
+) -> None:
+    library = oracle("laplace")
     y = Y if task == "regression" else CLASSES
     method = Laplace(structure=structure, prior_precision=0.7, noise=0.6)
     (network,) = train(method, X, y, epochs=20, batch=40, hidden=[6])
@@ -162,8 +164,10 @@ def test_the_posterior_is_that_of_laplace_torch(structure: Any, task: str, train
 
 @pytest.mark.parametrize("structure", ["diagonal", "kronecker", "last-layer"])
 @pytest.mark.filterwarnings("ignore")
-def test_the_prior_precision_maximises_the_marginal_likelihood_of_laplace_torch(structure: Any, train: Fit) -> None:
-    library = pytest.importorskip("laplace")
+def test_the_prior_precision_maximises_the_marginal_likelihood_of_laplace_torch(
+    structure: Any, train: Fit, oracle: Callable[[str], Any]
+) -> None:
+    library = oracle("laplace")
     precisions = [0.01, 0.1, 1.0, 10.0, 100.0]
     made = {
         p: train(Laplace(structure=structure, prior_precision=p, noise=0.6), X, Y, batch=40, hidden=[6])[0]

@@ -14,7 +14,8 @@ from bench.spec.protocol import Architecture, Training
 from bench.training.member import Member, Rows, held_out_loss
 from bench.training.stack import fit
 
-METHODS = {name: Registry().make("method", name, {}) for name in Registry().plugins("method")}
+REGISTRY = Registry()
+METHODS = {name: REGISTRY.make("method", name, {}) for name in REGISTRY.plugins("method")}
 SEARCHED = [(name, option) for name, method in METHODS.items() for option in method.search_space]
 
 

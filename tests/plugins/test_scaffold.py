@@ -12,7 +12,7 @@ from bench.cli.plugins import verify
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.plugins.scaffold import scaffold
-from tests.conftest import done
+from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]

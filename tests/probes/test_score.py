@@ -10,24 +10,11 @@ from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run.driver import run
 from bench.store.store import Store
+from tests.fixtures.suites import tiny_suite
 
-TINY = """
-title = "First draws"
-seeds = 1
-draws = 6
-[training]
-epochs = 2
-batch = 100
-[network]
-hidden = [4]
-[datasets.toy]
-rows = 40
-[datasets.wine]
-[methods.deterministic]
-[methods.mcni-fixed]
-[methods.deep-ensemble]
-networks = 3
-"""
+SUITE = tiny_suite(
+    "[datasets.wine]", "[methods.mcni-fixed]", "[methods.deep-ensemble]", "networks = 3", seeds=1, draws=6
+)
 
 
 def values(store: Store, suite: str) -> dict[tuple[str, str, str], float]:
@@ -36,7 +23,7 @@ def values(store: Store, suite: str) -> dict[tuple[str, str, str], float]:
 
 def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str], tmp_path: Path) -> None:
     store = Store(str(tmp_path / "s.db"))
-    suite = write_suite(TINY)
+    suite = write_suite(SUITE)
     run(load_suite(suite, ["probe.kind=test", "probe.draws=[2, 3, 6]"]), Registry(), store)
     asked = values(store, "mine")
     run(load_suite(suite, ["draws=2"]), Registry(), store)
@@ -48,6 +35,7 @@ def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str
     conditions = {method: {m.partition("@")[2] for _, own, m in asked if own == method} for _, method, _ in asked}
     assert conditions == {
         "deterministic": {""},
+        "mc-dropout": {"", "T=2", "T=3", "T=6"},
         "mcni-fixed": {"", "T=2", "T=3", "T=6"},
         "deep-ensemble": {"", "T=2", "T=3"},
     }
@@ -55,4 +43,4 @@ def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str
 
 def test_a_number_of_draws_is_named_once(write_suite: Callable[..., str]) -> None:
     with pytest.raises(UserError, match=r"probe\.draws: name every number of draws once"):
-        load_suite(write_suite(TINY), ["probe.kind=test", "probe.draws=[2, 2]"])
+        load_suite(write_suite(SUITE), ["probe.kind=test", "probe.draws=[2, 2]"])

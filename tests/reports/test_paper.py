@@ -12,8 +12,8 @@ from bench.reports.paper import reference
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store
-from tests import report_store
-from tests.report_store import PAPER
+from tests.fixtures.results import save_outcomes, spec
+from tests.fixtures.studies import PAPER, softmax, timed
 
 TOY: dict[str, Any] = {"training": {"epochs": 500, "learning_rate": 0.005}, "network": {"hidden": [100]}, "draws": 500}
 OPTIONS: dict[str, Any] = {"rows": 200, "test": "same"}
@@ -28,8 +28,8 @@ def toy(store: Store, means: Mapping[str, Mapping[str, float]], seeds: int = 8, 
         for place in places
     }
     options = {**OPTIONS, **changes}
-    specs = {place: report_store.spec(*place, options, **TOY) for place in places}
-    return report_store.saved(store, "toy", outcomes, ["picp", "mpiw"], "mc-dropout", specs)
+    specs = {place: spec(*place, dataset_options=options, **TOY) for place in places}
+    return save_outcomes(store, "toy", outcomes, ["picp", "mpiw"], "mc-dropout", specs)
 
 
 def section(*suites: StoredResults) -> Section | None:
@@ -85,7 +85,7 @@ def test_tables_stand_beside_the_papers(store: Store) -> None:
 
 
 def test_claims_about_softmax_and_latency(store: Store) -> None:
-    found = verdicts(section(report_store.softmax(store), report_store.timed(store)))
+    found = verdicts(section(softmax(store), timed(store)))
     dispersed = "As noise on the image grows, the softmax outputs of the draws become more dispersed"
     assert found[dispersed] == "not comparable"  # mcni-learned was not run
     assert found["Ten passes cost hardly more than one"] == "not comparable"

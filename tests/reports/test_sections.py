@@ -10,7 +10,8 @@ from bench.api import Facts, Figure, Report, Results, Section, Table, Text
 from bench.plugins.registry import Registry
 from bench.spec.cell import Outcome
 from bench.store.store import Store
-from tests import report_store
+from tests.fixtures import studies
+from tests.fixtures.results import save_outcomes
 
 
 def section(name: str, results: Results, **options: Any) -> Section:
@@ -34,7 +35,7 @@ def numbers(figure: Figure) -> Any:  # the stubs know too little of what .loc re
 
 
 def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None:
-    mean, each = figures(section("shift", report_store.shifted(store)))
+    mean, each = figures(section("shift", studies.shifted(store)))
     rows = numbers(mean).set_index(["metric", "method", "severity"])["mean"]
     assert rows["accuracy", "mc-dropout", 3.0] == pytest.approx(0.9 - 0.3 + 0.001)
     assert rows["accuracy", "mcni-fixed", 3.0] == pytest.approx(0.9 - 0.15 + 0.001)
@@ -47,12 +48,12 @@ def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None
 
 
 def test_detection_of_foreign_data_is_a_table(store: Store) -> None:
-    table = tables(section("shift", report_store.shifted(store)))[-1]
+    table = tables(section("shift", studies.shifted(store)))[-1]
     assert table.data["letters"].tolist() == ["0.810 ± 0.01"] * 2
 
 
 def test_latency_tells_scaling_and_keeps_modes_apart(store: Store) -> None:
-    found = section("latency", report_store.timed(store))
+    found = section("latency", studies.timed(store))
     table = tables(found)[0]
     rows: Any = table.data.set_index(["method", "timed", "mode"])
     assert rows.loc[("mc-dropout", "forward", "default"), "scaling at T = 100"] == pytest.approx(11 / 110, rel=0.01)
@@ -68,8 +69,8 @@ def test_a_method_of_one_draw_is_not_the_fastest_of_many(store: Store) -> None:
     outcomes = {}
     for method, times in costs.items():
         values = {f"latency_{what}@T={t}": ms for t, ms in times.items() for what in ("total", "forward")}
-        outcomes["digits", method, 0] = Outcome("ok", metrics=values, training=report_store.measured(values))
-    results = report_store.saved(store, "costs", outcomes, ["latency_forward@T=1"], "mc-dropout")
+        outcomes["digits", method, 0] = Outcome("ok", metrics=values, training=studies.timing_facts(values))
+    results = save_outcomes(store, "costs", outcomes, ["latency_forward@T=1"], "mc-dropout")
     found = section("latency", results)
     assert "Fastest at the most draws: forward passes alone: mc-dropout at T = 100" in figures(found)[0].caption
     table = tables(found)[0].data
@@ -80,7 +81,7 @@ def test_a_method_of_one_draw_is_not_the_fastest_of_many(store: Store) -> None:
 
 
 def test_the_front_holds_what_nothing_beats(store: Store) -> None:
-    front = figures(section("latency", report_store.timed(store)))[-1]
+    front = figures(section("latency", studies.timed(store)))[-1]
     assert front.name.startswith("front-digits")
     chosen = numbers(front)[numbers(front)["front"] == "yes"]
     # mc-dropout is fastest at T = 1; mcni-fixed is better and slower; sgld is both slower and worse.
@@ -94,11 +95,11 @@ def test_the_front_joins_suites_that_share_a_dataset(store: Store) -> None:
     timed, scored = {}, {}
     for method, times in costs.items():
         values = {f"latency_total@T={t}": ms for t, ms in times.items()}
-        timed["digits", method, 0] = Outcome("ok", metrics=values, training=report_store.measured(values))
+        timed["digits", method, 0] = Outcome("ok", metrics=values, training=studies.timing_facts(values))
         brier = {"brier": 0.3} if method == "deterministic" else {"brier": 0.1, "brier@T=10": 0.2}
         scored["digits", method, 0] = Outcome("ok", metrics=brier)
-    latency = report_store.saved(store, "costs", timed, ["latency_total@T=1"], "mc-dropout")
-    quality = report_store.saved(store, "quality", scored, ["brier"], "mc-dropout")
+    latency = save_outcomes(store, "costs", timed, ["latency_total@T=1"], "mc-dropout")
+    quality = save_outcomes(store, "quality", scored, ["brier"], "mc-dropout")
     report: Report = Registry().make("report", "latency", {})
     joined = report.overall([latency, quality])
     assert joined is not None
@@ -112,7 +113,7 @@ def test_the_front_joins_suites_that_share_a_dataset(store: Store) -> None:
 
 
 def test_softmax_tells_where_the_mean_flips(store: Store) -> None:
-    found = section("softmax", report_store.softmax(store))
+    found = section("softmax", studies.softmax(store))
     (figure,) = figures(found)
     assert "mc-dropout from 0.2" in figure.caption
     assert "mcni-fixed never" in figure.caption
@@ -123,7 +124,7 @@ def test_softmax_tells_where_the_mean_flips(store: Store) -> None:
 
 
 def test_noise_levels_have_a_histogram_for_each_layer(store: Store) -> None:
-    found = section("noise-levels", report_store.learned(store))
+    found = section("noise-levels", studies.learned(store))
     (figure,), (table,) = figures(found), tables(found)
     assert [axis.get_title(loc="left") for axis in figure.figure.axes] == ["layers.0.weight", "layers.1.weight"]
     assert table.data["mean"].tolist() == pytest.approx([0.1, 0.3])
@@ -132,14 +133,14 @@ def test_noise_levels_have_a_histogram_for_each_layer(store: Store) -> None:
 
 
 def test_training_curves_are_drawn_as_far_as_half_of_the_networks_went(store: Store) -> None:
-    (figure,) = figures(section("training", report_store.learned(store)))
+    (figure,) = figures(section("training", studies.learned(store)))
     train = numbers(figure)[numbers(figure)["loss"] == "train loss"].set_index("epoch")["value"]
     assert train.to_dict() == pytest.approx({1: 6.0, 2: 3.0, 3: 1.0, 4: 0.5})
 
 
 @pytest.mark.parametrize("name", ["shift", "latency", "softmax", "noise-levels", "critical-difference"])
 def test_a_section_without_its_numbers_is_not_there(name: str, store: Store) -> None:
-    results = report_store.saved(store, "plain", {("toy", "m", 0): Outcome("ok", metrics={"rmse": 1.0})})
+    results = save_outcomes(store, "plain", {("toy", "m", 0): Outcome("ok", metrics={"rmse": 1.0})})
     assert Registry().make("report", name, {}).section(results) is None
 
 
@@ -153,7 +154,7 @@ def ranked(store: Store) -> Results:
         for place, method in enumerate(("first", "second", "third"))
         for seed in range(6)
     }
-    return report_store.saved(store, "ranked", outcomes, ["rmse"], "second")
+    return save_outcomes(store, "ranked", outcomes, ["rmse"], "second")
 
 
 def test_overview_counts_and_verdicts(ranked: Results) -> None:

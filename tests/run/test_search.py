@@ -31,6 +31,7 @@ from bench.training.member import Member, held_out_loss
 from bench.training.rows import prepare
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import fit, fit_and_tell
+from tests.fixtures.suites import tiny_suite
 
 GRID: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.0, 0.1]}
 PROTOCOL = Protocol(
@@ -199,23 +200,7 @@ def test_the_validation_pass_may_have_the_noise() -> None:
     assert losses(0.5, "noisy", "plain") == pytest.approx(losses(0.5, "noisy", "stack"), rel=1e-4)
 
 
-SUITE = """
-title = "Searched"
-seeds = 2
-draws = 3
-search = "grid"
-folds = 2
-[grid]
-learning_rate = [0.001, 0.01]
-[training]
-epochs = 4
-[network]
-hidden = [4]
-[datasets.toy]
-rows = 40
-[methods.deterministic]
-[methods.mc-dropout]
-"""
+SUITE = tiny_suite("[grid]", "learning_rate = [0.001, 0.01]", draws=3, search="grid", folds=2, epochs=4)
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ def job(one: Member, networks: list[Fitted], draws: int) -> Drawing:
     return Drawing(one.method, networks, one.problem.task, one.rows.x, 7, draws)
 
 
-METHODS = {name: Registry().make("method", name, {}) for name in Registry().plugins("method")}
+REGISTRY = Registry()
+METHODS = {name: REGISTRY.make("method", name, {}) for name in REGISTRY.plugins("method")}
 REGRESSION = [name for name, method in METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
 POINTS = {"deterministic", "deep-ensemble", "anchored-ensemble", "mean-variance", "mean-variance-ensemble"}
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._inductor.utils import clear_caches
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
 from bench.api.tape import Tape
@@ -313,6 +312,8 @@ def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
 @pytest.mark.skipif(not compiler_found(), reason="no C++ compiler on the path")
 def test_half_a_file_in_the_compilers_cache_is_got_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.utils import clear_caches  # takes seconds
+
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     x = torch.arange(3.0)
     graph = trace(lambda x: (2.0 * x).sin(), (x,))

@@ -18,7 +18,7 @@ import pytest
 
 from bench.plugins.registry import Registry
 from bench.plugins.scaffold import scaffold
-from tests.conftest import done
+from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESH = bool(os.environ.get("UQBENCH_FRESH"))
