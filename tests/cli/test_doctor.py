@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from bench.cli.doctor import Finding, examine
-from bench.cli.main import doctor
 from bench.machine.data_files import VARIABLE
 from bench.plugins.registry import Registry
 
@@ -57,7 +56,7 @@ def test_spinning_threads_are_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_a_missing_package_is_a_problem_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "package_versions", lambda: {"uqbench": None, "torch": None, "numpy": "2"})
+    monkeypatch.setattr("bench.cli.doctor.package_versions", lambda: {"uqbench": None, "torch": None, "numpy": "2"})
     findings = examine(Registry(), str(tmp_path / "s.db"))
     assert [f.state for f in about(findings, "packages")] == ["ok", "problem", "note"]
     assert "missing: torch; run 'pip install uqbench' again" in [f.text for f in findings]

@@ -33,7 +33,7 @@ def test_the_code_version_is_that_of_our_own_checkout(tmp_path: Path, monkeypatc
         pytest.skip("git is not installed")
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)  # inside a git hook they would lead to our own repository
-    package = tmp_path / "site-packages" / "bench"
+    package = tmp_path / "site-packages" / "bench" / "machine"
     package.mkdir(parents=True)
     (package / "environment.py").touch()
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]

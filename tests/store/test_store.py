@@ -267,8 +267,8 @@ def test_the_command_line_and_the_store_agree_on_the_default() -> None:
 
 
 def test_looking_into_a_store_needs_no_torch(python: Callable[[str], str]) -> None:
-    names = ("store", "cli_store", "status", "looking", "merging", "cleaning", "export", "results")
-    modules = ", ".join(f"bench.{name}" for name in names)
+    names = ("store", "status", "lookup", "merge", "gc", "export", "results")
+    modules = ", ".join(["bench.cli.store", *(f"bench.store.{name}" for name in names)])
     assert python(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
     light = "import sys, bench.cli.main, bench.cli.store; print({'numpy', 'pandas', 'sqlalchemy'} & set(sys.modules))"
     assert python(light) == "set()"
