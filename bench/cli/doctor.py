@@ -125,6 +125,6 @@ def _answering(store: str) -> Finding:
         opened = Store(store, writable=False)
     except UserError as error:
         return Finding("problem", "store", str(error))
-    shown = opened.shown
+    shown = opened.address
     opened.close()
     return Finding("ok", "store", f"{shown} answers")

@@ -170,13 +170,13 @@ def _stored(store: str, suite: str | None) -> _Stored:
     with closing(Store(store, create=False, writable=False)) as opened:
         names = list(opened.suites())
         if not names:
-            raise UserError(f"--store {opened.shown}: no results yet; make some with 'uqbench run SUITE'")
+            raise UserError(f"--store {opened.address}: no results yet; make some with 'uqbench run SUITE'")
         if suite is None and len(names) > 1:
-            raise UserError(f"--store {opened.shown} holds several suites; name one with --suite: {', '.join(names)}")
+            raise UserError(f"--store {opened.address} holds several suites; name one with --suite: {', '.join(names)}")
         if suite is not None and suite not in names:
-            raise unknown_name("suite", suite, names, f"--store {opened.shown}")
+            raise unknown_name("suite", suite, names, f"--store {opened.address}")
         results = StoredResults(opened, suite or names[0])
-        return _Stored(opened.shown, results.suite, results.metrics, results.frame, results.cells)
+        return _Stored(opened.address, results.suite, results.metrics, results.frame, results.cells)
 
 
 def _metrics(results: _Stored, names: Sequence[str], methods: Sequence[str]) -> list["Metric"]:

@@ -33,7 +33,7 @@ def status(suite: str | None, store: str, as_json: bool) -> None:
     with closing(_opened(store, suite)) as opened:
         found = count(opened, suite)
     if as_json:
-        _print_json({"store": opened.shown, "suite": suite, **asdict(found)})
+        _print_json({"store": opened.address, "suite": suite, **asdict(found)})
     else:
         _print_status(found)
 
@@ -187,7 +187,7 @@ def _opened(url: str, suite: str | None) -> "Store":
     opened = Store(url, create=False, writable=False)
     try:
         if suite is not None and suite not in (known := opened.suites()):
-            raise unknown_name("suite", suite, known, f"store {opened.shown}")
+            raise unknown_name("suite", suite, known, f"store {opened.address}")
     except UserError:
         opened.close()
         raise

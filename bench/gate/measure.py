@@ -90,7 +90,7 @@ def gate_suite(
     made = gate(baseline, measure, rules or rules_of(suite), looks)
     notes = []
     if measure.read:
-        notes.append(f"{measure.read} cells were read from {measure.store.shown}, not run")
+        notes.append(f"{measure.read} cells were read from {measure.store.address}, not run")
         stale = [code for code in made.codes if code != code_version()]
         if stale:
             made_by = ", ".join(code or "unknown" for code in stale)

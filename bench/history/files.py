@@ -27,7 +27,7 @@ def metric_history(stores: Sequence[Store], metric: str, suite: str | None = Non
     wanted = wanted_labels(stores, suite)
     series = read_series(stores, wanted, {label.suite: [metric] for label in wanted})
     if not series:
-        shown = ", ".join(store.shown for store in stores)
+        shown = ", ".join(store.address for store in stores)
         raise UserError(f"--metric {metric}: no value of it is stored in {shown}; see 'uqbench list metrics'")
     return with_changes(series)
 

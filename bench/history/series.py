@@ -21,8 +21,8 @@ from bench.metrics import declaration
 from bench.stats.tests import Array
 from bench.store.database import chunks
 from bench.store.provenance import provenance
-from bench.store.schema import cells, environments, metrics
 from bench.store.store import Store
+from bench.store.tables import cells, environments, metrics
 
 VersionName = tuple[str, str]  # the code, and the versions of plug-ins and harness
 
@@ -113,9 +113,9 @@ def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wan
 def _suite_of(store: Store, suite: str | None) -> str:
     names = list(store.suites())
     if suite is None and len(names) != 1:
-        raise UserError(f"--store {store.shown} holds {len(names)} suites; name one with --suite: {', '.join(names)}")
+        raise UserError(f"--store {store.address} holds {len(names)} suites; name one with --suite: {', '.join(names)}")
     if suite is not None and suite not in names:
-        raise unknown_name("suite", suite, names, f"--store {store.shown}")
+        raise unknown_name("suite", suite, names, f"--store {store.address}")
     return suite or names[0]
 
 

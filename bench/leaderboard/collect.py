@@ -62,9 +62,9 @@ def collect(
     known = store.suites()
     for name in suites:
         if name not in known:
-            raise unknown_name("suite", name, known, f"--store {store.shown}")
+            raise unknown_name("suite", name, known, f"--store {store.address}")
     if not known:
-        raise UserError(f"--store {store.shown}: no results yet; make some with 'uqbench run SUITE'")
+        raise UserError(f"--store {store.address}: no results yet; make some with 'uqbench run SUITE'")
     about: list[SuiteAbout] = []
     rows: list[Row] = []
     unlisted: list[Unlisted] = []
@@ -93,7 +93,7 @@ def collect(
     boards.sort(key=lambda board: position[board.suite])
     for metric in metrics:
         if metric != ALL and metric not in stored:
-            raise unknown_name("metric", metric, stored, f"--store {store.shown} has no values")
+            raise unknown_name("metric", metric, stored, f"--store {store.address} has no values")
     used = dict.fromkeys(metric for suite in about for metric in suite.metrics)
     history = _history(store, rows, {suite.name: suite.metrics for suite in about})
     return Leaderboard(

@@ -45,9 +45,9 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
     known = store.suites()
     for suite in suites:
         if suite not in known:
-            raise unknown_name("suite", suite, known, f"store {store.shown}")
+            raise unknown_name("suite", suite, known, f"store {store.address}")
     if not known:
-        raise UserError(f"store {store.shown}: nothing is stored yet; run a suite first: uqbench run quick")
+        raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
     names = Names()
@@ -55,7 +55,7 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
     for one in results:
         parts.append(_made(one.suite, f"{one.suite}: {one.title}", plugins, _of(one), names, broken))
     try:
-        return _write(parts, out, store.shown)
+        return _write(parts, out, store.address)
     except OSError as error:
         raise UserError(f"--out {out}: {error.strerror or error}") from error
 

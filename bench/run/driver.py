@@ -26,12 +26,12 @@ from bench.run.executors.inline import InlineEngine
 from bench.run.progress import Progress
 from bench.run.worker import Errand, Letter, Order, PluginFile, carry_out
 from bench.spec.cell import Cell, Outcome, from_bytes, to_bytes
-from bench.store.store import Store, SuiteRecord, living_owner
+from bench.store.store import Store, SuiteRecord, new_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
-SECONDS_BETWEEN_BEATS = 10.0
+SECONDS_BETWEEN_RENEWALS = 10.0
 SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
 
 
@@ -165,11 +165,11 @@ class _Drive:
         self.watch, self.tell, self.stopping, self.summary = watch, tell, stopping, summary
         self.progress = Progress()
         self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
-        self.owner = living_owner()
+        self.owner = new_owner()
         self.waiting: deque[Unit] = deque()
         self.flying: dict[int, tuple[Future[None], Unit]] = {}
         self.unheard: dict[str, Cell] = {}  # handed out, no outcome yet
-        self.taken: list[Unit] = []  # claimed by another driver
+        self.taken: list[Unit] = []  # leased by another driver
         self.strikes: Counter[str] = Counter()
         self.orders = 0
 
@@ -186,7 +186,7 @@ class _Drive:
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
         finished = threading.Event()
-        pulse = threading.Thread(target=self._beat, args=(finished,), daemon=True)
+        pulse = threading.Thread(target=self._renew_leases, args=(finished,), daemon=True)
         pulse.start()
         try:
             self._work()
@@ -200,11 +200,11 @@ class _Drive:
             self.store.release(self.owner)
             self.summary.left = sum(len(unit.cells) for unit in (*self.waiting, *self.taken))
 
-    def _beat(self, finished: threading.Event) -> None:
-        while not finished.wait(SECONDS_BETWEEN_BEATS):
+    def _renew_leases(self, finished: threading.Event) -> None:
+        while not finished.wait(SECONDS_BETWEEN_RENEWALS):
             # A store that cannot be written to is told by the driver's own next write.
             with contextlib.suppress(UserError):
-                self.store.beat(self.owner)
+                self.store.renew(self.owner)
 
     def _work(self) -> None:
         while True:
@@ -226,7 +226,7 @@ class _Drive:
     def _hand_out(self) -> None:
         while self.waiting and len(self.flying) < self.engine.workers:
             unit = self.waiting.popleft()
-            granted = self.store.claim([cell.key for cell in unit.cells], self.owner)
+            granted = self.store.lease([cell.key for cell in unit.cells], self.owner)
             refused = unit.without(granted)
             if refused.repeats:
                 self.taken.append(refused)
@@ -319,6 +319,6 @@ class _Drive:
             for cell in unit.only(done).cells:
                 self.summary.elsewhere += 1
                 self.watch(cell, None)
-        # Handing them out claims them, or finds them still taken.
+        # Handing them out leases them, or finds them still taken.
         self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
         self.taken.clear()

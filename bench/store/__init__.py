@@ -1,1 +1,1 @@
-"""What is kept: the database, arrays, leases, and the commands on a store."""
+"""Stored results: the database, array files, leases, and operations on a store."""

@@ -1,4 +1,4 @@
-"""Where a store lives: its address, its connection, and transactions that behave alike on SQLite and PostgreSQL."""
+"""The address of a store, its connection, and transactions that work the same on SQLite and PostgreSQL."""
 
 import contextlib
 import json
@@ -19,17 +19,18 @@ from bench.errors import UserError
 
 DEFAULT_URL = "sqlite:///runs/uqbench.db"
 EXPECTED = f"expected an SQLite file, such as {DEFAULT_URL}, or postgresql://user@host/database"
-PATIENCE = 60.0  # seconds that a transaction is tried again while others hold what it needs
-CHUNK = 500  # keys in one query: well below the number of variables that either database takes
-PASSING = {"40001", "40P01", "55P03"}  # PostgreSQL: serialisation failure, deadlock, lock not available
+PATIENCE = 60.0  # seconds in which a transaction that others block is tried again
+CHUNK = 500  # keys in one query: well below the limit of either database
+TRANSIENT = {"40001", "40P01", "55P03"}  # PostgreSQL: serialisation failure, deadlock, lock not available
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 Item = TypeVar("Item")
+Open = Callable[[str], sqlite3.Connection]
 
 
 @dataclass(frozen=True)
 class Address:
-    """A store's place, read from what the user wrote."""
+    """The address of a store, parsed from a path or URL."""
 
     url: str
     parsed: URL
@@ -37,150 +38,151 @@ class Address:
     path: Path | None = None  # of the SQLite file
 
     @property
-    def shown(self) -> str:
-        """The address without its password."""
-        return hidden(self.url)
+    def masked(self) -> str:
+        """The URL with its password masked, for messages."""
+        return mask_password(self.url)
 
 
-def hidden(url: str) -> str:
-    """Return a URL without the password in it."""
+def mask_password(url: str) -> str:
+    """Return a URL with its password masked."""
     return re.sub(r"(://[^/:@]*:)[^@/]*@", r"\1***@", url)
 
 
-def address(url: str) -> Address:
-    """Return where a path or URL leads."""
-    shown = hidden(url)
+def parse_address(url: str) -> Address:
+    """Parse a path or URL; raise UserError if it cannot be a store."""
+    where = f"--store {mask_password(url)}"
     try:
         parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
         backend = parsed.get_backend_name()
     except (ArgumentError, ValueError):
-        raise UserError(f"--store {shown}: not a store; {EXPECTED}") from None
+        raise UserError(f"{where}: not a store; {EXPECTED}") from None
     if backend in ("postgresql", "postgres"):
         return _postgresql(url, parsed)
     if backend != "sqlite" or parsed.database in (None, "", ":memory:"):
-        raise UserError(f"--store {shown}: {EXPECTED}")
+        raise UserError(f"{where}: {EXPECTED}")
     path = Path(str(parsed.database))
     if path.is_dir():
-        raise UserError(f"--store {shown}: this is a folder; name a file in it")
-    # The whole name, with its suffix: two stores side by side never share a folder that one of them cleans up.
+        raise UserError(f"{where}: this is a folder; name a file in it")
+    # The whole name, with its suffix: two stores in one folder never share their arrays, which gc removes.
     arrays = path.with_name(path.name + ".arrays")
     return Address(url if "://" in url else f"sqlite:///{url}", parsed, arrays, path)
 
 
 def _postgresql(url: str, parsed: URL) -> Address:
     if not parsed.database:
-        raise UserError(f"--store {hidden(url)}: name a database, such as postgresql://user@host/database")
+        raise UserError(f"--store {mask_password(url)}: name a database, such as postgresql://user@host/database")
     folder = parsed.query.get("arrays", f"runs/{Path(parsed.database).name}.arrays")
     if not isinstance(folder, str):
-        raise UserError(f"--store {hidden(url)}: give arrays=DIR once")
+        raise UserError(f"--store {mask_password(url)}: give arrays=DIR once")
     query = {"connect_timeout": "10", **{name: value for name, value in parsed.query.items() if name != "arrays"}}
     return Address(url, parsed.set(drivername="postgresql+psycopg", query=query), Path(folder))
 
 
 class Database:
-    """A connected database: reading in one snapshot, writing in one transaction."""
+    """A connected database: reads in one snapshot, writes in one transaction."""
 
-    def __init__(self, place: Address, *, writable: bool) -> None:
-        self.place = place
+    def __init__(self, address: Address, *, writable: bool) -> None:
+        self.address = address
         self.writable = writable
-        self._engine = _sqlite_engine(place.path, writable) if place.path else _postgresql_engine(place, writable)
+        path = address.path
+        self._engine = _sqlite_engine(path, writable) if path else _postgresql_engine(address, writable)
 
     @property
     def is_sqlite(self) -> bool:
-        """Is it a file, rather than a server?"""
-        return self.place.path is not None
+        """Whether this is a file rather than a server."""
+        return self.address.path is not None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection whose queries all see the same moment."""
-        with told(self.place.shown), self._engine.connect() as connection:
+        """Yield a connection whose queries all see the same snapshot."""
+        with user_errors(self.address.masked), self._engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
             else:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
-    def write(self, work: Callable[[Connection], Made], lock: Table | None = None) -> Made:
-        """Do some work in one transaction; `lock` is the table that PostgreSQL must let nobody else write meanwhile.
+    def write(self, work: Callable[[Connection], Result], lock: Table | None = None) -> Result:
+        """Call `work` in one transaction; on PostgreSQL, `lock` is a table that nobody else may write meanwhile.
 
-        The work is done again where another process was in the way, so it has no effects but those on the database.
+        It is called again if another process was in the way, so it must not have effects outside the database.
         """
         if not self.writable:
-            raise UserError(f"--store {self.place.shown}: opened for reading only")
+            raise UserError(f"--store {self.address.masked}: opened for reading only")
         end = time.monotonic() + PATIENCE
-        with told(self.place.shown):
+        with user_errors(self.address.masked):
             while True:
                 try:
                     with self._engine.begin() as connection:
                         if self.is_sqlite:
-                            # A transaction that reads first and asks for the lock later can be refused it for good.
+                            # A transaction that reads first and locks later may never get the lock.
                             connection.exec_driver_sql("BEGIN IMMEDIATE")
                         elif lock is not None:
                             connection.execute(text(f"LOCK TABLE {lock.name} IN SHARE ROW EXCLUSIVE MODE"))
                         return work(connection)
                 except SQLAlchemyError as error:
-                    if not _passes(error) or time.monotonic() > end:
+                    if not _is_transient(error) or time.monotonic() > end:
                         raise
                 time.sleep(random.uniform(0.01, 0.1))
 
     def rows(self, query: Any) -> list[dict[str, Any]]:
-        """Return what a query finds."""
+        """Return the rows of a query as dictionaries."""
         with self.reading() as connection:
             found = connection.execute(query)
             names = tuple(found.keys())
             return [dict(zip(names, row, strict=True)) for row in found]
 
     def size(self) -> int:
-        """Return the bytes that the database takes."""
-        if self.place.path:
-            beside = (self.place.path, self.place.path.with_name(self.place.path.name + "-wal"))
-            return sum(path.stat().st_size for path in beside if path.is_file())
+        """Return the size of the database in bytes."""
+        if self.address.path:
+            files = (self.address.path, self.address.path.with_name(self.address.path.name + "-wal"))
+            return sum(path.stat().st_size for path in files if path.is_file())
         with self.reading() as connection:
             return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
 
     def now(self, connection: Connection) -> float:
-        """Return the time that all who use this store agree on: a server's clock, or this machine's for a file."""
+        """Return the time by the clock that all drivers share: the server's, or this machine's for a file."""
         if self.is_sqlite:
             return time.time()
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close all connections."""
         self._engine.dispose()
 
 
 def insert(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that can be told what to do on conflict; the two dialects spell it alike."""
+    """Return the INSERT of the connection's dialect, which has `on_conflict_...` methods."""
     if connection.dialect.name == "sqlite":
         from sqlalchemy.dialects import sqlite
 
         return sqlite.insert(table)
-    from sqlalchemy.dialects import postgresql  # a tenth of a second that a file can do without
+    from sqlalchemy.dialects import postgresql  # takes 0.1 s to import, and a file does not need it
 
     return postgresql.insert(table)
 
 
 def chunks(items: Sequence[Item], size: int = CHUNK) -> Iterator[Sequence[Item]]:
-    """Cut a sequence into parts that one query can take."""
+    """Split a sequence into parts that fit into one query."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 @contextlib.contextmanager
-def told(shown: str) -> Iterator[None]:
-    """Turn what the disk or the database says into one line for the user."""
+def user_errors(store: str) -> Iterator[None]:
+    """Turn errors of the disk or the database into a UserError of one line."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
-        raise UserError(f"--store {shown}: {_reason(getattr(error, 'orig', None) or error)}") from error
+        raise UserError(f"--store {store}: {_reason(getattr(error, 'orig', None) or error)}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"--store {shown}: {DAMAGED} ({' '.join(str(error).split())[:100]})") from error
+        raise UserError(f"--store {store}: {DAMAGED} ({' '.join(str(error).split())[:100]})") from error
     except OSError as error:
-        raise UserError(f"--store {shown}: {error.strerror or error}") from error
+        raise UserError(f"--store {store}: {error.strerror or error}") from error
 
 
-DAMAGED = "the database is malformed; bring it back from a copy, or save what is left with 'sqlite3 FILE .recover'"
-REASONS = {  # what SQLite says, and what it means for the user
+DAMAGED = "the database is malformed; restore it from a backup, or save what is left with 'sqlite3 FILE .recover'"
+REASONS = {  # by a part of SQLite's message: what it means for the user
     "malformed": DAMAGED,
     "readonly database": "the file or its folder cannot be written (attempt to write a readonly database)",
     "disk is full": "No space left on device (database or disk is full); what was stored before is still there",
@@ -189,29 +191,26 @@ REASONS = {  # what SQLite says, and what it means for the user
 
 
 def _reason(error: BaseException) -> str:
-    said = " ".join(str(error).split())
-    meant = [reason for sign, reason in REASONS.items() if isinstance(error, sqlite3.Error) and sign in said]
-    return meant[0] if meant else said[:400]
+    message = " ".join(str(error).split())
+    known = [reason for part, reason in REASONS.items() if isinstance(error, sqlite3.Error) and part in message]
+    return known[0] if known else message[:400]
 
 
-def _passes(error: SQLAlchemyError) -> bool:
-    """Was another process in the way, so that it is worth trying again?"""
+def _is_transient(error: SQLAlchemyError) -> bool:
+    """Return whether another process was in the way, so that a retry may succeed."""
     original = getattr(error, "orig", None)
     if isinstance(original, sqlite3.OperationalError):
         return "locked" in str(original)
-    return getattr(original, "sqlstate", None) in PASSING
+    return getattr(original, "sqlstate", None) in TRANSIENT
 
 
 def _sqlite_engine(path: Path, writable: bool) -> Engine:
-    address = path.absolute().as_uri()
-
     def opened(mode: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{address}?{mode}", uri=True, timeout=30, isolation_level=None, check_same_thread=False
-        )
+        uri = f"{path.absolute().as_uri()}?{mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         try:
             if writable:
-                # WAL: readers never wait for the writer. FULL: what was acknowledged survives a power cut.
+                # WAL: readers never wait for the writer. FULL: committed results survive a power failure.
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=FULL")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -232,32 +231,27 @@ def _sqlite_engine(path: Path, writable: bool) -> Engine:
                 refused = "unable to open" in str(error) or "readonly" in str(error)
                 if writable or not refused or not path.is_file():
                     raise
-                return _unchanging(path, opened, error)
+                return _open_immutable(path, opened, error)
 
     return create_engine("sqlite://", creator=connect, poolclass=QueuePool)
 
 
-def _unchanging(path: Path, opened: Callable[[str], sqlite3.Connection], error: sqlite3.Error) -> sqlite3.Connection:
-    """Open a file in a folder where SQLite cannot make the files it shares with a writer, so there is no writer."""
+def _open_immutable(path: Path, opened: Open, error: sqlite3.Error) -> sqlite3.Connection:
+    """Open a file in a folder that SQLite cannot write to, so that there is no writer either."""
     pending = path.with_name(path.name + "-wal")
     if pending.is_file() and pending.stat().st_size:
-        raise sqlite3.OperationalError(
-            f"a run was cut short and left {pending.name}; copy both files into a folder that can be written"
-        ) from error
+        message = f"an interrupted run left {pending.name}; copy both files into a folder that can be written"
+        raise sqlite3.OperationalError(message) from error
     return opened("mode=ro&immutable=1")
 
 
-def _postgresql_engine(place: Address, writable: bool) -> Engine:
+def _postgresql_engine(address: Address, writable: bool) -> Engine:
+    options = {} if writable else {"postgresql_readonly": True}
     try:
-        # A server that was restarted is met with a new connection, not with an error.
-        return create_engine(
-            place.parsed, pool_pre_ping=True, execution_options={} if writable else {"postgresql_readonly": True}
-        )
+        # pool_pre_ping: after a restart of the server, a new connection instead of an error.
+        return create_engine(address.parsed, pool_pre_ping=True, execution_options=options)
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"--store {place.shown}: PostgreSQL needs the package {error.name}: pip install 'uqbench[postgres]'"
-        ) from None
+        problem = f"PostgreSQL needs the package {error.name}"
     except ImportError as error:  # psycopg without libpq
-        raise UserError(
-            f"--store {place.shown}: {' '.join(str(error).split())[:200]}: pip install 'uqbench[postgres]'"
-        ) from None
+        problem = " ".join(str(error).split())[:200]
+    raise UserError(f"--store {address.masked}: {problem}: pip install 'uqbench[postgres]'")

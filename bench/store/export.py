@@ -1,4 +1,4 @@
-"""Writing metric values out of a store, for other programs: CSV, JSON or Parquet, one row a value."""
+"""Exports metric values for other programs: CSV, JSON or Parquet, one row per value."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ COLUMNS = ("suite", "dataset", "split", "method", "seed", "metric", "value", "ke
 
 
 class Format(StrEnum):
-    """The kinds of files that can be written."""
+    """The formats of exported files."""
 
     CSV = auto()
     JSON = auto()
@@ -28,14 +28,14 @@ class Format(StrEnum):
 
 
 def table(store: "Store", suite: str | None = None) -> "pd.DataFrame":
-    """Return one row a metric value, of one suite or of all, with the metrics that are relative to a baseline."""
+    """Return the metric values of one suite or of all, one row each, with the metrics relative to a baseline."""
     import pandas as pd
 
     from bench.store.results import StoredResults
 
     known = store.suites()
     if suite is not None and suite not in known:
-        raise unknown_name("suite", suite, known, f"store {store.shown}")
+        raise unknown_name("suite", suite, known, f"store {store.address}")
     parts = []
     for name in known if suite is None else [suite]:
         results = StoredResults(store, name)
@@ -46,7 +46,7 @@ def table(store: "Store", suite: str | None = None) -> "pd.DataFrame":
 
 
 def write_csv(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write a table as CSV; a number is written with all its digits."""
+    """Write a table as CSV; numbers have all their digits."""
     text = io.TextIOWrapper(file, "utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(frame.columns)
@@ -56,13 +56,13 @@ def write_csv(frame: "pd.DataFrame", file: IO[bytes]) -> None:
 
 
 def write_json(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write a table as a JSON list, one object a row; infinity and NaN, which JSON has not, are words."""
+    """Write a table as a JSON list, one object per row; infinity and NaN, which JSON does not have, are strings."""
     file.write(b"[")
     for number, row in enumerate(_rows(frame)):
-        told = dict(zip(frame.columns, row, strict=True))
-        if isinstance(told["value"], float) and not math.isfinite(told["value"]):
-            told["value"] = str(told["value"])
-        file.write((",\n" if number else "\n").encode() + json.dumps(told).encode())
+        record = dict(zip(frame.columns, row, strict=True))
+        if isinstance(record["value"], float) and not math.isfinite(record["value"]):
+            record["value"] = str(record["value"])
+        file.write((",\n" if number else "\n").encode() + json.dumps(record).encode())
     file.write(b"\n]\n")
 
 
@@ -83,7 +83,7 @@ def write(frame: "pd.DataFrame", form: Format, file: IO[bytes]) -> None:
 
 
 def write_file(frame: "pd.DataFrame", form: Format, path: Path) -> None:
-    """Write a table to a file: the whole of it, or nothing."""
+    """Write a table to a file, completely or not at all."""
     from bench.machine.files import sync_folder, write_whole
 
     try:

@@ -1,4 +1,4 @@
-"""Cleaning a store up: array files that no cell refers to, and, where asked, unwanted results and checkpoints."""
+"""Removes array files that no cell refers to and, on request, unwanted results and checkpoints."""
 
 import contextlib
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from bench.errors import UserError
 from bench.machine.files import TEMPORARY
-from bench.store.database import told
-from bench.store.schema import cells, claims, environments, metrics, wanted
+from bench.store.database import user_errors
 from bench.store.store import Store
+from bench.store.tables import cells, environments, leases, metrics, wanted
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was removed, or would be."""
+    """Counts of what was removed, or would be in a dry run."""
 
     results: int
     array_files: int
@@ -26,55 +26,52 @@ class Cleaned:
 
 
 def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dry_run: bool = False) -> Cleaned:
-    """Remove what nobody needs.
+    """Remove array files that no cell refers to.
 
-    With `unwanted` also results that no suite asks for any more; with `checkpoints` also those of trainings that did
-    not end, which would then begin anew.
+    `unwanted`: also results that no suite contains any more. `checkpoints`: also those of unfinished trainings, which
+    then start again.
     """
     drivers = store.drivers()
     if (unwanted or checkpoints) and drivers and not dry_run:
-        # A run forgets what its suite wanted before it notes it anew.
-        raise UserError(
-            f"--{'unwanted' if unwanted else 'checkpoints'}: {drivers[0]['name']} is working on this store, and what "
-            "it needs may not be noted yet; try again when it has ended"
-        )
-    asked = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
+        # A run deletes the list of its suite's cells before it writes the new one.
+        option = "--unwanted" if unwanted else "--checkpoints"
+        raise UserError(f"{option}: {drivers[0]['name']} is working on this store; try again when it has ended")
+    is_wanted = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
     with store.database.reading() as connection:
-        count = select(func.count()).select_from(cells).where(~asked)
+        count = select(func.count()).select_from(cells).where(~is_wanted)
         results = int(connection.execute(count).scalar_one()) if unwanted else 0
     if results and not dry_run:
         store.database.write(_remove_unwanted, lock=cells)
-    referred = _referred(store, [asked] if unwanted else [])
-    lost = store.arrays.orphans(referred, quiet=not drivers)
+    referenced = _referenced(store, [is_wanted] if unwanted else [])
+    lost = store.arrays.orphans(referenced, idle=not drivers)
     temporary = sum(path.suffix == TEMPORARY for path, _ in lost)
     kept = _checkpoint_files(store) if checkpoints else []
-    with told(store.shown):
+    with user_errors(store.address):
         for path, _ in () if dry_run else [*lost, *kept]:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
         for folder in () if dry_run else {path.parent for path, _ in kept}:
-            with contextlib.suppress(OSError):  # somebody else's file is in it
+            with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
     size = sum(size for _, size in (*lost, *kept))
     return Cleaned(results, len(lost) - temporary, temporary, size, len(kept))
 
 
 def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
-    from bench.training.checkpoints import folder_of  # brings torch
+    from bench.training.checkpoints import folder_of  # imports torch
 
     return [(path, path.stat().st_size) for path in sorted(folder_of(store.arrays.folder).glob("*/*.safetensors"))]
 
 
-def _referred(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]:
+def _referenced(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]:
     query = select(cells.c.arrays).where(cells.c.arrays.is_not(None), *conditions)
     with store.database.reading() as connection:
         return set(connection.execute(query).scalars())
 
 
 def _remove_unwanted(connection: Connection) -> None:
-    asked: Any = select(wanted.c.key)
-    connection.execute(delete(metrics).where(metrics.c.key.not_in(asked)))
-    connection.execute(delete(cells).where(cells.c.key.not_in(asked)))
-    connection.execute(delete(claims).where(claims.c.key.not_in(asked)))
+    keys: Any = select(wanted.c.key)
+    for table in (metrics, cells, leases):
+        connection.execute(delete(table).where(table.c.key.not_in(keys)))
     used = select(cells.c.environment).where(cells.c.environment.is_not(None))
     connection.execute(delete(environments).where(environments.c.hash.not_in(used)))

@@ -1,7 +1,7 @@
-"""Who is working on what: a driver claims cells before it runs them, so that two drivers share one suite.
+"""Leases of cells: a driver leases cells before it runs them, so that several drivers can share one suite.
 
-A driver shows that it is alive by its beat. One that was killed on this machine is known to be dead at once; one on
-another machine when its beat is a minute old. Its cells are then anybody's.
+A driver renews its leases regularly. They end when the driver's process on this machine has ended, or, on another
+machine, when it has not renewed them for a minute; other drivers may then take its cells.
 """
 
 import os
@@ -14,14 +14,14 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from bench.store.database import Database, chunks, insert
-from bench.store.schema import cells, claims, drivers
+from bench.store.tables import cells, drivers, leases
 
-LIFE = 60.0  # seconds after its last beat in which a driver is taken to be alive
+LIFETIME = 60.0  # seconds that a driver counts as alive after it has renewed its leases
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A driver: where it runs, and a mark that no other process has."""
+    """A driver: its machine, its process, and a token that no other driver has."""
 
     name: str  # host:pid:token
 
@@ -32,19 +32,19 @@ class Owner:
 
     @property
     def pid(self) -> int | None:
-        """The number of its process there."""
+        """Its process on that machine."""
         parts = self.name.rsplit(":", 2)
         return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else None
 
 
-def living_owner() -> Owner:
-    """Return the owner that this process is; another one at every call."""
+def new_owner() -> Owner:
+    """Return an owner in this process, different at every call."""
     return Owner(f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
 
 
-def is_living(owner: Owner, age: float) -> bool:
-    """Is a driver alive whose last beat is this many seconds old?"""
-    if age >= LIFE:
+def is_alive(owner: Owner, age: float) -> bool:
+    """Return whether a driver is alive that renewed its leases this many seconds ago."""
+    if age >= LIFETIME:
         return False
     return owner.pid is None or owner.host != socket.gethostname() or _exists(owner.pid)
 
@@ -59,47 +59,47 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def living(database: Database, connection: Connection) -> list[dict[str, Any]]:
-    """Return one row a driver that is alive: name, since, beat, age of the beat."""
+def live_drivers(database: Database, connection: Connection) -> list[dict[str, Any]]:
+    """Return the drivers that are alive, one row each: name, since, beat (last renewal), age (seconds since then)."""
     now = database.now(connection)
     rows = [dict(row) for row in connection.execute(select(drivers).order_by(drivers.c.name)).mappings()]
     aged = [{**row, "age": now - row["beat"]} for row in rows]
-    return [row for row in aged if is_living(Owner(row["name"]), row["age"])]
+    return [row for row in aged if is_alive(Owner(row["name"]), row["age"])]
 
 
-def beat(database: Database, connection: Connection, owner: Owner) -> None:
-    """Note that a driver is alive."""
+def renew(database: Database, connection: Connection, owner: Owner) -> None:
+    """Record that a driver is alive."""
     now = database.now(connection)
     row = insert(connection, drivers).values(name=owner.name, since=now, beat=now)
     connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"beat": now}))
 
 
-def claim(database: Database, connection: Connection, keys: Sequence[str], owner: Owner) -> set[str]:
-    """Make those of the keys ours that have no result and no living driver; return all that are ours then."""
-    beat(database, connection, owner)
-    alive = {row["name"] for row in living(database, connection)} | {owner.name}
+def acquire(database: Database, connection: Connection, keys: Sequence[str], owner: Owner) -> set[str]:
+    """Lease those of the cells that have no result and no live driver; return all that the owner holds then."""
+    renew(database, connection, owner)
+    alive = {row["name"] for row in live_drivers(database, connection)} | {owner.name}
     dead = [name for name in connection.execute(select(drivers.c.name)).scalars() if name not in alive]
     for part in chunks(dead):
-        connection.execute(delete(claims).where(claims.c.owner.in_(part)))
+        connection.execute(delete(leases).where(leases.c.owner.in_(part)))
         connection.execute(delete(drivers).where(drivers.c.name.in_(part)))
-    ours: set[str] = set()
+    held: set[str] = set()
     for part in chunks(sorted(set(keys))):
         rows = [{"key": key, "owner": owner.name} for key in part]
-        connection.execute(insert(connection, claims).on_conflict_do_nothing(), rows)
-        # Results are looked at after the claim: who stored one a moment ago has given its claim up only then.
+        connection.execute(insert(connection, leases).on_conflict_do_nothing(), rows)
+        # Results are read after the insertion: a driver that has just stored one gave its lease up only then.
         known = select(cells.c.key).where(cells.c.key.in_(part), cells.c.status != "failed")
         done = list(connection.execute(known).scalars())
-        connection.execute(delete(claims).where(claims.c.key.in_(done), claims.c.owner == owner.name))
-        held = select(claims.c.key).where(claims.c.key.in_(part), claims.c.owner == owner.name)
-        ours.update(connection.execute(held).scalars())
-    return ours
+        connection.execute(delete(leases).where(leases.c.key.in_(done), leases.c.owner == owner.name))
+        own = select(leases.c.key).where(leases.c.key.in_(part), leases.c.owner == owner.name)
+        held.update(connection.execute(own).scalars())
+    return held
 
 
 def release(connection: Connection, owner: Owner, keys: Iterable[str] | None) -> None:
-    """Give claims back; None: all of them, and the driver is no more."""
+    """End the leases of these cells; None: all of the owner's, and remove the owner."""
     if keys is None:
-        connection.execute(delete(claims).where(claims.c.owner == owner.name))
+        connection.execute(delete(leases).where(leases.c.owner == owner.name))
         connection.execute(delete(drivers).where(drivers.c.name == owner.name))
         return
     for part in chunks(sorted(keys)):
-        connection.execute(delete(claims).where(claims.c.key.in_(part), claims.c.owner == owner.name))
+        connection.execute(delete(leases).where(leases.c.key.in_(part), leases.c.owner == owner.name))

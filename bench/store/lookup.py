@@ -1,4 +1,4 @@
-"""Finding one cell in a store, by its key or by its place in a suite, with all that is known of it."""
+"""Finds one cell in a store, by its key or its place in a suite, with everything stored about it."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 
 from bench.errors import UserError
-from bench.store.schema import cells, environments, metrics, wanted
 from bench.store.store import Store
+from bench.store.tables import cells, environments, metrics, wanted
 
-SHORTEST = 4  # characters of a key that may stand for it
+SHORTEST = 4  # characters of a key that identify it
 
 
 def find_key(store: Store, name: str, suite: str | None = None) -> str:
@@ -28,16 +28,16 @@ def find_key(store: Store, name: str, suite: str | None = None) -> str:
             raise UserError(f"{name!r}: give at least {SHORTEST} characters of a key, or DATASET/METHOD/SEED")
         found = _keys(store, [wanted.c.key == name, *conditions]) | _stored(store, cells.c.key == name, suite)
         if not found and re.fullmatch("[0-9a-f]+", name):
-            after = name + "g"  # keys are hexadecimal: the first text behind all that begin so
+            after = name + "g"  # keys are hexadecimal: greater than all keys with this beginning
             found = _keys(store, [wanted.c.key >= name, wanted.c.key < after, *conditions])
             found |= _stored(store, (cells.c.key >= name) & (cells.c.key < after), suite)
         hint = "give more characters of the key"
     if not found:
         where = f"suite {suite} of the store" if suite else "the store"
-        raise UserError(f"{name}: {where} {store.shown} has no such cell; 'uqbench export' lists them with their keys")
+        raise UserError(f"{name}: {where} {store.address} has no such cell; 'uqbench export' lists all with their keys")
     if len(found) > 1:
         some = ", ".join(sorted(found)[:3])
-        raise UserError(f"{name}: {len(found)} cells are meant ({some}{', ...' if len(found) > 3 else ''}); {hint}")
+        raise UserError(f"{name}: {len(found)} cells match ({some}{', ...' if len(found) > 3 else ''}); {hint}")
     return found.pop()
 
 
@@ -46,16 +46,16 @@ def _keys(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]:
 
 
 def _stored(store: Store, condition: ColumnElement[bool], suite: str | None) -> set[str]:
-    """Return keys of results, also of those that no suite asks for any more."""
+    """Return keys of results, including those that no suite contains any more."""
     if suite is not None:
         return set()
     return {row["key"] for row in store.database.rows(select(cells.c.key).where(condition))}
 
 
 def describe(store: Store, key: str) -> dict[str, Any]:
-    """Return all that is known of a cell, as plain data."""
+    """Return everything stored about a cell, as plain data."""
     with store.database.reading() as connection:
-        query = select(cells, environments.c.content.label("surroundings"))
+        query = select(cells, environments.c.content.label("environment_json"))
         query = query.join(environments, environments.c.hash == cells.c.environment, isouter=True)
         row = dict(connection.execute(query.where(cells.c.key == key)).mappings().one_or_none() or {})
         columns = [column for column in wanted.c if column.name != "key"]
@@ -74,6 +74,6 @@ def describe(store: Store, key: str) -> dict[str, Any]:
             "dirty": row.get("dirty"),
             "suite_hash": row.get("suite_hash"),
             "arrays": row.get("arrays"),
-            "environment": json.loads(row.get("surroundings") or "{}"),
+            "environment": json.loads(row.get("environment_json") or "{}"),
             "metrics": {value.metric: value.value for value in values},
         }

@@ -1,7 +1,7 @@
-"""Bringing the results of one store into another.
+"""Merges the results of one store into another.
 
-What a foreign store says is data: names are text, files are taken only where their content is what their name says,
-and a row that none of our stores could hold ends the merge with a line about it.
+Nothing in a foreign store is trusted: a file is copied only if its content matches its name, and a row that no store of
+ours could hold ends the merge with an error.
 """
 
 import math
@@ -13,26 +13,16 @@ from sqlalchemy import Connection, Table, func, select
 
 from bench.errors import UserError
 from bench.spec.cell import Status
-from bench.store.database import chunks, insert, told
-from bench.store.leases import living_owner
-from bench.store.schema import (
-    LONGEST_NAME,
-    cells,
-    content_hash,
-    environments,
-    metrics,
-    remarks,
-    searches,
-    split_code,
-    suites,
-    wanted,
-)
-from bench.store.store import Store, plain, put
+from bench.store.database import chunks, insert, user_errors
+from bench.store.leases import new_owner
+from bench.store.schema import content_hash, split_code
+from bench.store.store import Store, storable, write_results
+from bench.store.tables import LONGEST_NAME, cells, environments, metrics, remarks, searches, suites, wanted
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A value of a cell that the two stores do not agree on; None: there is none."""
+    """A value of a cell that differs between the stores; None: one of them has none."""
 
     key: str
     what: str  # a metric, 'status' or 'search'
@@ -42,26 +32,26 @@ class Conflict:
 
 @dataclass
 class Merged:
-    """What a merge did."""
+    """Counts of what a merge changed, and the conflicts."""
 
     added: int = 0
-    replaced: int = 0  # failures that gave way to a result
+    replaced: int = 0  # failures replaced by a result
     same: int = 0
     arrays: int = 0  # files copied
-    suites: int = 0  # suites that were not here
-    wanted: int = 0  # places of cells that were not here
+    suites: int = 0  # added
+    wanted: int = 0  # added cells of suites
     conflicts: list[Conflict] = field(default_factory=list)
 
 
 def merge(store: Store, other: Store) -> Merged:
-    """Bring everything that another store has into this one; cells that are here with other values stay as they are."""
+    """Merge everything in another store into this one; cells with other values here are kept as they are."""
     done = Merged()
-    owner = living_owner()
-    store.beat(owner)  # somebody who cleans up meanwhile must know that files are waiting for their rows
+    owner = new_owner()
+    store.renew(owner)  # gc then keeps new files, whose rows are not written yet
     try:
         with other.database.reading() as there:
             for part in chunks(sorted(_keys(there, other))):
-                store.beat(owner)
+                store.renew(owner)
                 _merge_cells(store, other, there, part, done)
             _merge_suites(store, other, there, done)
             _merge_searches(store, other, there, done)
@@ -93,28 +83,28 @@ def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[s
         else:
             done.same += 1
             if mine["arrays"] is not None and store.arrays.path(mine["arrays"]) is None:
-                done.arrays += _copied(store, other, mine["arrays"]) is not None
-    rows, values, surroundings = [], [], set()
+                done.arrays += _copy_arrays(store, other, mine["arrays"]) is not None
+    rows, values, described = [], [], set()
     for row in new:
-        environment = row.pop("surroundings") or "{}"
+        environment = row.pop("environment_json") or "{}"
         code, dirty = split_code(environment)
         values += [{"key": row["key"], "metric": name, "value": value} for name, value in row.pop("values").items()]
-        surroundings.add(environment)
-        arrays = None if row["arrays"] is None else _copied(store, other, row["arrays"])
+        described.add(environment)
+        arrays = None if row["arrays"] is None else _copy_arrays(store, other, row["arrays"])
         done.arrays += arrays is not None
         rows.append(row | {"environment": content_hash(environment), "code": code, "dirty": dirty, "arrays": arrays})
-    with told(store.shown):
+    with user_errors(store.address):
         store.arrays.sync()
     if rows:
-        written = store.database.write(lambda connection: put(connection, rows, values, surroundings))
+        written = store.database.write(lambda connection: write_results(connection, rows, values, described))
         replaced = sum(key in ours for key in written)
         done.replaced += replaced
         done.added += len(written) - replaced
 
 
 def _results(connection: Connection, keys: Sequence[str], origin: Store) -> list[dict[str, Any]]:
-    """Return the cells of some keys with their metric values and the text of their environment."""
-    query = select(cells, environments.c.content.label("surroundings"))
+    """Return the cells with these keys, their metric values and their environments as JSON."""
+    query = select(cells, environments.c.content.label("environment_json"))
     query = query.join(environments, environments.c.hash == cells.c.environment, isouter=True)
     rows = [dict(row) for row in connection.execute(query.where(cells.c.key.in_(keys))).mappings()]
     values: dict[str, dict[str, float]] = {row["key"]: {} for row in rows}
@@ -122,16 +112,17 @@ def _results(connection: Connection, keys: Sequence[str], origin: Store) -> list
         for key, metric, value in connection.execute(select(metrics).where(metrics.c.key.in_(keys))):
             values[key][_checked_name(metric, "metric", origin)] = value
     except (ValueError, TypeError):
-        raise UserError(f"{origin.shown}: a metric value is not a number; nothing of its cells was taken") from None
+        raise UserError(f"{origin.address}: a metric value is not a number; not merged") from None
     for row in rows:
         if row["status"] not in get_args(Status):
-            raise UserError(f"{origin.shown}: cell {row['key']} has the status {str(row['status'])[:40]!r}; not merged")
-        for name in ("spec", "message", "training", "code", "suite_hash", "arrays", "surroundings"):
+            status = str(row["status"])[:40]
+            raise UserError(f"{origin.address}: cell {row['key']} has the status {status!r}; not merged")
+        for name in ("spec", "message", "training", "code", "suite_hash", "arrays", "environment_json"):
             if row[name] is not None:
                 row[name] = _checked_text(row[name], f"{name} of cell {row['key']}", origin)
         for name in ("seconds", "cpu_seconds", "started", "finished"):
             if not isinstance(row[name], float | int | type(None)):
-                raise UserError(f"{origin.shown}: {name} of cell {row['key']} is not a number; not merged")
+                raise UserError(f"{origin.address}: {name} of cell {row['key']} is not a number; not merged")
     return [row | {"values": values[row["key"]]} for row in rows]
 
 
@@ -145,14 +136,14 @@ def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[
             yield Conflict(here["key"], name, one, two)
 
 
-def _copied(store: Store, other: Store, name: str) -> str | None:
-    """Copy an array file, compared with its name; return its name here, or None where the other store lost it."""
-    with told(other.shown):
+def _copy_arrays(store: Store, other: Store, name: str) -> str | None:
+    """Copy an array file and return its name here, or None if the other store has lost it."""
+    with user_errors(other.address):
         path = other.arrays.path(name)
         content = None if path is None else other.arrays.read(path)
     if content is None:
         return None
-    with told(store.shown):
+    with user_errors(store.address):
         return store.arrays.add(content)
 
 
@@ -161,8 +152,8 @@ def _merge_suites(store: Store, other: Store, there: Connection, done: Merged) -
 
     def work(here: Connection) -> tuple[int, int]:
         before = _count(here, suites), _count(here, wanted)
-        noted = {tuple(row) for row in here.execute(select(remarks.c.suite, remarks.c.dataset, remarks.c.method))}
-        new = [row for row in notes if (row["suite"], row["dataset"], row["method"]) not in noted]
+        known = {tuple(row) for row in here.execute(select(remarks.c.suite, remarks.c.dataset, remarks.c.method))}
+        new = [row for row in notes if (row["suite"], row["dataset"], row["method"]) not in known]
         for table, rows in ((suites, records), (wanted, places), (remarks, new)):
             for part in chunks(rows):
                 here.execute(insert(here, table).on_conflict_do_nothing(), part)
@@ -188,14 +179,14 @@ def _merge_searches(store: Store, other: Store, there: Connection, done: Merged)
 
 
 def _rows(connection: Connection, table: Table, origin: Store) -> list[dict[str, Any]]:
-    """Return the rows of a table, every value of the type that its column says."""
+    """Return the rows of a table; raise if a value does not have the type of its column."""
     names = {column.name for column in table.primary_key}
     rows = [dict(row) for row in connection.execute(select(table)).mappings()]
     for row in rows:
         for name, value in row.items():
             if table.c[name].type.python_type is int:
                 if not isinstance(value, int):
-                    raise UserError(f"{origin.shown}: {table.name}.{name} holds {str(value)[:40]!r}, not a number")
+                    raise UserError(f"{origin.address}: {table.name}.{name} holds {str(value)[:40]!r}, not a number")
             elif name in names:
                 _checked_name(value, f"{table.name}.{name}", origin)
             elif value is not None:
@@ -206,14 +197,14 @@ def _rows(connection: Connection, table: Table, origin: Store) -> list[dict[str,
 def _checked_name(value: Any, what: str, origin: Store) -> str:
     text = _checked_text(value, what, origin)
     if text != value or len(text) > LONGEST_NAME:
-        raise UserError(f"{origin.shown}: {what} {text[:40]!r}... is no name of at most {LONGEST_NAME} characters")
+        raise UserError(f"{origin.address}: {what} {text[:40]!r}... is not a name of at most {LONGEST_NAME} characters")
     return text
 
 
 def _checked_text(value: Any, what: str, origin: Store) -> str:
     if not isinstance(value, str):
-        raise UserError(f"{origin.shown}: {what} is not text but {type(value).__name__}; not merged")
-    return plain(value)
+        raise UserError(f"{origin.address}: {what} is not text but {type(value).__name__}; not merged")
+    return storable(value)
 
 
 def _count(connection: Connection, table: Table) -> int:

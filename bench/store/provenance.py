@@ -1,6 +1,6 @@
-"""Where a stored result comes from: code, packages, machine, seed and data; and what it does not say of them.
+"""The provenance of a stored result: code, packages, machine, seed and data, and which of these are unknown.
 
-A leaderboard lists only what says all of it.
+A leaderboard lists only results whose provenance is complete.
 """
 
 import json
@@ -16,29 +16,29 @@ SPECIFIED = ("dataset", "method", "protocol", "space", "harness")
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where one result comes from, as far as it is known, and what is not known."""
+    """The provenance of one result."""
 
     spec: Mapping[str, Any]
     environment: Mapping[str, Any]
-    missing: tuple[str, ...]  # empty: all of it is known
+    missing: tuple[str, ...]  # what is unknown
 
     @property
     def code(self) -> str:
-        """The version of the code: a commit, or the package's number where it was installed without a checkout."""
+        """The version of the code: a commit, or the version of the installed package."""
         commit = str(self.environment.get("code") or "")
         return commit or f"uqbench {_packages(self.environment).get('uqbench', '')}".strip()
 
     @property
     def device(self) -> str:
-        """What computed: the name of the device, with its kind where it is not the processor."""
+        """The name of the device, with its kind unless it is the processor."""
         kind, name = str(self.environment.get("device", "")), str(self.environment.get("device_name", ""))
         return name if kind == "cpu" else f"{name} ({kind})"
 
 
 def provenance(cell: Mapping[str, Any]) -> Provenance:
-    """Return where a stored cell comes from (a row of `Store.cells`)."""
+    """Return the provenance of a stored cell (a row of `Store.cells`)."""
     spec, environment = _object(cell.get("spec")), _environment(cell.get("environment"))
-    return Provenance(spec, environment, (*_unknown_surroundings(cell.get("environment")), *_unspecified(spec)))
+    return Provenance(spec, environment, (*_unknown_environment(cell.get("environment")), *_unspecified(spec)))
 
 
 def _unspecified(spec: Mapping[str, Any]) -> list[str]:
@@ -53,7 +53,7 @@ def _unspecified(spec: Mapping[str, Any]) -> list[str]:
 
 
 @lru_cache(maxsize=1000)  # thousands of cells share a few environments
-def _unknown_surroundings(content: str | None) -> tuple[str, ...]:
+def _unknown_environment(content: str | None) -> tuple[str, ...]:
     facts = _environment(content)
     packages, code = _packages(facts), str(facts.get("code") or "")
     missing = []
@@ -79,7 +79,7 @@ def _packages(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _object(content: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one where there is something else: a foreign store may hold anything."""
+    """Return a JSON object, or an empty one for anything else, which a foreign store may hold."""
     try:
         found = json.loads(content) if isinstance(content, str) else {}
     except json.JSONDecodeError:

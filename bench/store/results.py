@@ -1,4 +1,4 @@
-"""Stored results of one suite, as reports see them."""
+"""The stored results of one suite, in the form that reports use."""
 
 from dataclasses import fields
 from functools import cached_property
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bench.api import Curves
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
-KEPT = 256 * 2**20  # bytes of arrays that stay in memory: several sections draw from the same ones
+CACHE_BYTES = 256 * 2**20  # of arrays in memory: several sections use the same ones
 
 
 class StoredResults:
@@ -23,17 +23,17 @@ class StoredResults:
 
     def __init__(self, store: Store, suite: str) -> None:
         self._store = store
-        about = store.suites()[suite]
+        record = store.suites()[suite]
         self.suite: str = suite
-        self.title: str = about["title"]
-        self.baseline: str | None = about["baseline"]
-        self.metrics: list[str] = about["metrics"]
+        self.title: str = record["title"]
+        self.baseline: str | None = record["baseline"]
+        self.metrics: list[str] = record["metrics"]
         self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
         self._held = 0
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row a metric value: suite, dataset, split, method, seed, key, metric, value."""
+        """Metric values, one row each: suite, dataset, split, method, seed, key, metric, value."""
         columns = [*PLACE, "key", "metric", "value"]
         own = pd.DataFrame(self._store.values(self.suite), columns=columns)
         frame = pd.concat([own, *self._relative(own)], ignore_index=True)
@@ -41,9 +41,9 @@ class StoredResults:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment.
+        """Cells, one row each: place, key, spec, status (missing: not run yet), message, training, environment.
 
-        Also what it cost (seconds, cpu_seconds), when it started and finished, and the code it was made with.
+        Also its cost (seconds, cpu_seconds), when it started and finished, and the version of the code.
         """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
@@ -51,38 +51,38 @@ class StoredResults:
 
     @cached_property
     def remarks(self) -> pd.DataFrame:
-        """One row a remark on the data, or on what could not run: dataset, method, text."""
+        """Remarks on the data, or on methods that could not run, one row each: dataset, method, text."""
         return pd.DataFrame(self._store.remarks(self.suite), columns=["dataset", "method", "text"])
 
     @property
     def failures(self) -> pd.DataFrame:
-        """One row a cell that failed or diverged, with its reason in one line."""
+        """Cells that failed or diverged, one row each, with the reason in one line."""
         lost = self.cells[self.cells["status"].isin(["failed", "diverged"])]
-        told = [str(message).partition("\n")[0] for message in lost["message"]]
-        return lost[[*PLACE, "status"]].assign(message=told)
+        reasons = [str(message).partition("\n")[0] for message in lost["message"]]
+        return lost[[*PLACE, "status"]].assign(message=reasons)
 
     def curves(self, key: str) -> "Curves | None":
         """Return the stored predictions of one cell."""
-        from bench.api import Curves  # brings torch, which an export can do without
+        from bench.api import Curves  # imports torch, which an export does not need
 
         parts = {f.name for f in fields(Curves)}
         arrays = {name: array for name, array in self.arrays(key).items() if name in parts}
         return Curves(**arrays) if {"observed", "mean", "variance"} <= arrays.keys() else None
 
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
-        """Return all arrays that were stored of one cell, by name."""
+        """Return all stored arrays of one cell, by name."""
         if key not in self._arrays:
             loaded = self._store.load_arrays(key) or {}
             self._held += sum(array.nbytes for array in loaded.values())
             self._arrays[key] = loaded
-            while self._held > KEPT and len(self._arrays) > 1:
+            while self._held > CACHE_BYTES and len(self._arrays) > 1:
                 oldest = self._arrays.pop(next(iter(self._arrays)))
                 self._held -= sum(array.nbytes for array in oldest.values())
         return self._arrays[key]
 
     def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
         """Return the metrics that are differences to the baseline method on the same split."""
-        made = []
+        frames = []
         for metric in catalogue().values():
             if metric.relative_to is None or self.baseline is None:
                 continue
@@ -92,6 +92,5 @@ class StoredResults:
             values = base["value"].to_numpy(dtype=float)
             # Two infinite likelihoods have no difference.
             known = np.isfinite(against) & ~np.isnan(values)
-            kept = base[known].assign(metric=metric.name, value=values[known] - against[known])
-            made.append(kept)
-        return made
+            frames.append(base[known].assign(metric=metric.name, value=values[known] - against[known]))
+        return frames

@@ -1,6 +1,6 @@
-"""The store: one row a cell and one row a metric value, written the moment a cell ends.
+"""The store: one row per cell and one row per metric value, written as soon as a cell ends.
 
-SQLite in WAL mode by default, PostgreSQL by URL for a team. Predictions lie beside it as files named by their content.
+SQLite in WAL mode by default, PostgreSQL by URL for a team. Predictions are files beside it, named by their content.
 Nothing stored is code: JSON, numbers and plain arrays.
 """
 
@@ -17,65 +17,52 @@ from sqlalchemy import Connection, delete, select
 from bench.errors import UserError
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
-from bench.store import leases as driving
+from bench.store import leases as lease_rows
 from bench.store.arrays import ArrayFiles
-from bench.store.database import DEFAULT_URL, Database, address, chunks, insert, told
-from bench.store.leases import Owner, living_owner
-from bench.store.schema import (
-    LONGEST_NAME,
-    SCHEMA,
-    cells,
-    claims,
-    content_hash,
-    environments,
-    metrics,
-    prepare,
-    remarks,
-    searches,
-    split_code,
-    suites,
-    wanted,
-)
+from bench.store.database import DEFAULT_URL, Database, chunks, insert, parse_address, user_errors
+from bench.store.leases import Owner, new_owner
+from bench.store.schema import SCHEMA, content_hash, prepare, split_code
+from bench.store.tables import LONGEST_NAME, cells, environments, leases, metrics, remarks, searches, suites, wanted
 
-__all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "living_owner"]
+__all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
 
 PLACE = ("dataset", "split", "method", "seed", "key")
 
 
 @dataclass(frozen=True)
 class SuiteRecord:
-    """What the store knows of a suite."""
+    """A suite as it is stored."""
 
     name: str
     title: str
     baseline: str | None
     metrics: Sequence[str]
-    content: str  # the suite as JSON: what was asked for
+    content: str  # the suite as JSON
 
 
 class Store:
-    """Results on disk. A store that is not writable is never changed, also where it could be."""
+    """Stored results. A store that was not opened as writable is never changed."""
 
     def __init__(self, url: str = DEFAULT_URL, *, create: bool = True, writable: bool = True) -> None:
-        place = address(url)
-        self.url = place.url
-        self.shown = place.shown  # the address without its password
-        self.path: Path | None = place.path
-        self.arrays = ArrayFiles(place.arrays)
-        if place.path and not place.path.is_file():
+        address = parse_address(url)
+        self.url = address.url
+        self.address = address.masked  # the URL with its password masked
+        self.path: Path | None = address.path
+        self.arrays = ArrayFiles(address.arrays)
+        if address.path and not address.path.is_file():
             if not (create and writable):
-                raise UserError(f"--store {url}: no such store; make one with 'uqbench run SUITE --store {url}'")
-            with told(place.shown):
-                place.path.parent.mkdir(parents=True, exist_ok=True)
-        self.database = Database(place, writable=writable)
+                raise UserError(f"--store {url}: no such store; create one with 'uqbench run SUITE --store {url}'")
+            with user_errors(self.address):
+                address.path.parent.mkdir(parents=True, exist_ok=True)
+        self.database = Database(address, writable=writable)
         try:
-            prepare(self.database, self.arrays, create=create and writable)
+            prepare(self.database, create=create and writable)
         except BaseException:
             self.database.close()
             raise
 
     def want(self, suite: SuiteRecord, cells: Iterable[Cell]) -> None:
-        """Note which cells a suite consists of, so that reports find them."""
+        """Record which cells a suite consists of, so that reports find them."""
         record = {
             "name": suite.name,
             "title": suite.title,
@@ -87,23 +74,22 @@ class Store:
         rows = [{name: getattr(cell, name) for name in PLACE} | {"suite": suite.name} for cell in cells]
         for name in {suite.name, *(row[part] for row in rows for part in ("dataset", "method"))}:
             if len(name) > LONGEST_NAME:
-                raise UserError(
-                    f"the name {name[:40]}... has {len(name)} characters; at most {LONGEST_NAME} are stored"
-                )
+                limit = f"at most {LONGEST_NAME} are allowed"
+                raise UserError(f"the name {name[:40]}... has {len(name)} characters; {limit}")
 
         def work(connection: Connection) -> None:
             row = insert(connection, suites).values(record)
             connection.execute(row.on_conflict_do_update(index_elements=["name"], set_=record))
             for dataset, method in {(row["dataset"], row["method"]) for row in rows}:
-                before = (wanted.c.suite == suite.name, wanted.c.dataset == dataset, wanted.c.method == method)
-                connection.execute(delete(wanted).where(*before))
+                same = (wanted.c.suite == suite.name, wanted.c.dataset == dataset, wanted.c.method == method)
+                connection.execute(delete(wanted).where(*same))
             if rows:
                 connection.execute(insert(connection, wanted), rows)
 
         self.database.write(work, lock=suites)
 
     def forget(self, suite: str) -> None:
-        """Forget which cells a suite consisted of, and what was remarked; the results themselves stay."""
+        """Delete the list of a suite's cells and its remarks; the results themselves stay."""
 
         def work(connection: Connection) -> None:
             for table in (wanted, remarks):
@@ -112,9 +98,9 @@ class Store:
         self.database.write(work, lock=suites)
 
     def remark(self, suite: str, dataset: str, method: str, texts: Sequence[str]) -> None:
-        """Keep what readers of the results should know about a dataset (method: '') or a method on it."""
+        """Store remarks for readers of the results on a dataset (method: '') or on a method on it."""
         place = {"suite": suite, "dataset": dataset, "method": method}
-        rows = [{**place, "number": number, "text": plain(text)} for number, text in enumerate(texts)]
+        rows = [{**place, "number": number, "text": storable(text)} for number, text in enumerate(texts)]
 
         def work(connection: Connection) -> None:
             connection.execute(delete(remarks).where(*(remarks.c[name] == value for name, value in place.items())))
@@ -124,13 +110,13 @@ class Store:
         self.database.write(work, lock=suites)
 
     def remarks(self, suite: str) -> list[dict[str, Any]]:
-        """Return one row a remark: dataset, method, text."""
+        """Return the remarks on a suite, one row each: dataset, method, text."""
         columns = (remarks.c.dataset, remarks.c.method, remarks.c.text)
         order = (remarks.c.dataset, remarks.c.method, remarks.c.number)
         return self.database.rows(select(*columns).where(remarks.c.suite == suite).order_by(*order))
 
     def done(self, keys: Iterable[str]) -> set[str]:
-        """Return those of the keys that have a result. Failed cells have none: they run again."""
+        """Return the keys that have a result. A failure is not a result: such cells run again."""
         found: set[str] = set()
         with self.database.reading() as connection:
             for part in chunks(sorted(set(keys))):
@@ -139,11 +125,11 @@ class Store:
         return found
 
     def save(self, results: Iterable[tuple[Cell, Outcome]], suite: str = "") -> None:
-        """Store results, all of them or none; `suite` is the name of the one that asked for them.
+        """Store results in one transaction; `suite` is the name of the suite that was run.
 
-        The first result of a cell stays: two drivers may both have made it. Only a failure gives way.
+        The first result of a cell is kept, since two drivers may both have run it. Only a failure is replaced.
         """
-        batch = _one_each(results)
+        batch = _unique(results)
         for _, outcome in batch:
             check_outcome(outcome)
         values = [
@@ -151,44 +137,43 @@ class Store:
             for cell, outcome in batch
             for name, value in outcome.metrics.items()
         ]
-        surroundings = {_environment(outcome) for _, outcome in batch}
+        described = {_environment(outcome) for _, outcome in batch}
         rows = [_row(cell, outcome) for cell, outcome in batch]
-        with told(self.shown):
+        with user_errors(self.address):
             for row, (_, outcome) in zip(rows, batch, strict=True):
                 row["arrays"] = self.arrays.save(outcome.arrays) if outcome.arrays else None
             self.arrays.sync()
 
         def work(connection: Connection) -> None:
             hashed = connection.execute(select(suites.c.hash).where(suites.c.name == suite)).scalar()
-            put(connection, [{**row, "suite_hash": hashed or ""} for row in rows], values, surroundings)
+            write_results(connection, [{**row, "suite_hash": hashed or ""} for row in rows], values, described)
             for part in chunks([row["key"] for row in rows]):
-                connection.execute(delete(claims).where(claims.c.key.in_(part)))
+                connection.execute(delete(leases).where(leases.c.key.in_(part)))
 
         if rows:
             self.database.write(work)
 
-    def claim(self, keys: Sequence[str], owner: Owner) -> set[str]:
-        """Make those of the keys ours that have no result and no other living driver; return all that are ours."""
-        return self.database.write(
-            lambda connection: driving.claim(self.database, connection, keys, owner), lock=claims
-        )
+    def lease(self, keys: Sequence[str], owner: Owner) -> set[str]:
+        """Lease those of the cells that have no result and no other live driver; return all that the owner holds."""
+        database = self.database
+        return database.write(lambda connection: lease_rows.acquire(database, connection, keys, owner), lock=leases)
 
-    def beat(self, owner: Owner) -> None:
-        """Show that a driver is alive."""
-        self.database.write(lambda connection: driving.beat(self.database, connection, owner))
+    def renew(self, owner: Owner) -> None:
+        """Renew the leases of a driver: it is alive."""
+        self.database.write(lambda connection: lease_rows.renew(self.database, connection, owner))
 
     def release(self, owner: Owner, keys: Iterable[str] | None = None) -> None:
-        """Give claims back; without keys all of them, when the driver ends."""
-        given = None if keys is None else set(keys)
-        self.database.write(lambda connection: driving.release(connection, owner, given))
+        """End the leases of these cells; without keys all of the driver's, when it ends."""
+        ended = None if keys is None else set(keys)
+        self.database.write(lambda connection: lease_rows.release(connection, owner, ended))
 
     def drivers(self) -> list[dict[str, Any]]:
-        """Return one row a driver that is alive: name, since, beat, age."""
+        """Return the drivers that are alive, one row each: name, since, beat (last renewal), age."""
         with self.database.reading() as connection:
-            return driving.living(self.database, connection)
+            return lease_rows.live_drivers(self.database, connection)
 
     def failed(self, suite: str | None = None) -> list[Cell]:
-        """Return the wanted cells that failed, of a suite or of all."""
+        """Return the failed cells of a suite, or of all suites."""
         columns = [*(wanted.c[name] for name in PLACE), cells.c.spec]
         query = select(*columns).join(cells, cells.c.key == wanted.c.key).where(cells.c.status == "failed")
         if suite is not None:
@@ -203,30 +188,30 @@ class Store:
             return {row["name"]: {**row, "metrics": json.loads(row["metrics"])} for row in rows}
 
     def values(self, suite: str) -> list[dict[str, Any]]:
-        """Return one row a metric value of a suite."""
+        """Return the metric values of a suite, one row each."""
         columns = [*wanted.c, metrics.c.metric, metrics.c.value]
         query = select(*columns).join(metrics, metrics.c.key == wanted.c.key).where(wanted.c.suite == suite)
         order = (wanted.c.dataset, wanted.c.method, wanted.c.seed, metrics.c.metric)
         return self.database.rows(query.order_by(*order))
 
     def cells(self, suite: str) -> list[dict[str, Any]]:
-        """Return one row a cell of a suite: status (None: not run yet), message, training, timing, environment."""
-        about = [column for column in cells.c if column.name not in ("key", "environment")]
-        columns = [*wanted.c, *about, environments.c.content.label("environment")]
+        """Return the cells of a suite, one row each: status (None: not run yet), message, training, environment, ..."""
+        outcome = [column for column in cells.c if column.name not in ("key", "environment")]
+        columns = [*wanted.c, *outcome, environments.c.content.label("environment")]
         query = select(*columns).join(cells, cells.c.key == wanted.c.key, isouter=True)
         query = query.join(environments, environments.c.hash == cells.c.environment, isouter=True)
         order = (wanted.c.dataset, wanted.c.method, wanted.c.seed)
         return self.database.rows(query.where(wanted.c.suite == suite).order_by(*order))
 
     def load_arrays(self, key: str) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays of a cell, or None where there are none."""
+        """Return the arrays of a cell, or None if it has none."""
         with self.database.reading() as connection:
             name = connection.execute(select(cells.c.arrays).where(cells.c.key == key)).scalar()
-        with told(self.shown):
+        with user_errors(self.address):
             return self.arrays.load(str(name)) if name else None
 
     def searches(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return the searches for hyper-parameters that were kept for these cells, as JSON by key."""
+        """Return the stored hyper-parameter searches of these cells, as JSON by key."""
         found: dict[str, str] = {}
         with self.database.reading() as connection:
             for part in chunks(list(keys)):
@@ -235,29 +220,29 @@ class Store:
         return found
 
     def save_search(self, key: str, content: str) -> None:
-        """Keep a search for hyper-parameters; the first one of a key stays."""
-        row = {"key": key, "content": content}
-        self.database.write(
-            lambda connection: connection.execute(insert(connection, searches).values(row).on_conflict_do_nothing())
-        )
+        """Store a hyper-parameter search; the first one of a key is kept."""
+
+        def work(connection: Connection) -> None:
+            row = insert(connection, searches).values(key=key, content=content)
+            connection.execute(row.on_conflict_do_nothing())
+
+        self.database.write(work)
 
     def close(self) -> None:
-        """Release the database."""
+        """Close the database."""
         self.database.close()
 
 
-def put(
-    connection: Connection,
-    rows: Sequence[dict[str, Any]],
-    values: Sequence[dict[str, Any]],
-    surroundings: Iterable[str],
-) -> set[str]:
-    """Write rows of cells with their metric values where there is no result yet; return the keys that were written."""
-    contents = [{"hash": content_hash(content), "content": content} for content in sorted(surroundings)]
+Rows = Sequence[dict[str, Any]]
+
+
+def write_results(connection: Connection, rows: Rows, values: Rows, described: Iterable[str]) -> set[str]:
+    """Write cells without a result yet, with their metric values and environments (JSON); return their keys."""
+    contents = [{"hash": content_hash(content), "content": content} for content in sorted(described)]
     for part in chunks(contents):
         connection.execute(insert(connection, environments).on_conflict_do_nothing(), part)
     written: set[str] = set()
-    # Sorted, so that two transactions with the same cells wait for each other instead of locking each other out.
+    # Sorted, so that two transactions with the same cells wait for each other instead of deadlocking.
     for part in chunks(sorted(rows, key=lambda row: str(row["key"]))):
         new = insert(connection, cells)
         replaced = {column.name: new.excluded[column.name] for column in cells.c if column.name != "key"}
@@ -265,19 +250,18 @@ def put(
         written.update(connection.execute(new.values(part).returning(cells.c.key)).scalars())
     for keys in chunks(sorted(written)):
         connection.execute(delete(metrics).where(metrics.c.key.in_(keys)))
-    fresh = [value for value in values if value["key"] in written]
-    for part in chunks(fresh, 5000):
+    for part in chunks([value for value in values if value["key"] in written], 5000):
         connection.execute(insert(connection, metrics), part)
     return written
 
 
-def plain(text: str) -> str:
-    """Return text that both databases can hold: no NUL, no halves of characters."""
+def storable(text: str) -> str:
+    """Return the text without NUL and lone surrogates, which not both databases can hold."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
 
 
-def _one_each(results: Iterable[tuple[Cell, Outcome]]) -> list[tuple[Cell, Outcome]]:
-    """Return one result for each key: the first that did not fail."""
+def _unique(results: Iterable[tuple[Cell, Outcome]]) -> list[tuple[Cell, Outcome]]:
+    """Return one result per key: the first that did not fail."""
     best: dict[str, tuple[Cell, Outcome]] = {}
     for cell, outcome in results:
         if cell.key not in best or (best[cell.key][1].status == "failed" and outcome.status != "failed"):
@@ -286,7 +270,7 @@ def _one_each(results: Iterable[tuple[Cell, Outcome]]) -> list[tuple[Cell, Outco
 
 
 def _environment(outcome: Outcome) -> str:
-    return plain(json.dumps(outcome.environment, sort_keys=True))
+    return storable(json.dumps(outcome.environment, sort_keys=True))
 
 
 def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
@@ -296,7 +280,7 @@ def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
         "key": cell.key,
         "spec": cell.spec,
         "status": outcome.status,
-        "message": plain(outcome.message),
+        "message": storable(outcome.message),
         "training": json.dumps(outcome.training, sort_keys=True),
         "seconds": outcome.timing.get("seconds"),
         "cpu_seconds": outcome.timing.get("cpu_seconds"),

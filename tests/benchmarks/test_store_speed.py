@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bench.spec.cell import Cell, Outcome
-from bench.store.store import Store, SuiteRecord, living_owner
+from bench.store.store import Store, SuiteRecord, new_owner
 
 SUITES, DATASETS, METHODS, SEEDS, METRICS = 50, 4, 10, 10, 50
 MOST = 2.0  # seconds
@@ -26,7 +26,7 @@ MOST = 2.0  # seconds
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(str(tmp_path_factory.mktemp("large") / "store.db"))
-    owner = living_owner()
+    owner = new_owner()
     began = time.perf_counter()
     for number in range(SUITES):
         name = f"suite{number:02}"
@@ -39,7 +39,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Store:
         store.want(SuiteRecord(name, name, "method0", [], "{}"), cells)
         values = {f"metric{i:02}": 0.1 * i for i in range(METRICS)}
         store.save(((cell, Outcome("ok", metrics=values, environment={"code": "abc"})) for cell in cells), name)
-        store.claim([cell.key for cell in cells], owner)
+        store.lease([cell.key for cell in cells], owner)
     seconds = time.perf_counter() - began
     count = SUITES * DATASETS * METHODS * SEEDS
     print(f"\n{count:,} cells, {count * METRICS:,} values: stored in {seconds:.1f} s, {count / seconds:,.0f} cells/s")

@@ -104,7 +104,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "bad-store": (("run", "good.toml", "--store", "foo://bar"), "expected an SQLite file"),
     "store-in-a-file": (("run", "good.toml", "--store", "bad.toml/x.db"), "--store"),
     "text-as-store": (("report", "--store", "long.txt"), "file is not a database"),
-    "no-store": (("report",), "no such store; make one with 'uqbench run"),
+    "no-store": (("report",), "no such store; create one with 'uqbench run"),
     "no-store-named": (("report", "--store", "gone.db"), "no such store"),
     "no-cuda": (("run", "quick", "--device", "cuda", "--dry-run"), "no CUDA device"),
 }

@@ -13,7 +13,7 @@ import pytest
 
 from bench.cli.main import main
 from bench.spec.cell import Cell, Outcome
-from bench.store.store import Store, SuiteRecord, living_owner
+from bench.store.store import Store, SuiteRecord, new_owner
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def mixed(store: Store) -> Store:
     )
     store.save([(cells[0], made), (cells[1], Outcome("diverged", "not finite"))], "tiny")
     store.save([(cells[2], Outcome("failed", "ValueError: bad\n\nTraceback \x1b[31m")), (cells[4], Outcome("failed"))])
-    store.claim([cells[3].key, cells[4].key], living_owner())
+    store.lease([cells[3].key, cells[4].key], new_owner())
     return store
 
 
@@ -154,7 +154,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: tuple[str, ...], reason: st
 def test_looking_makes_no_store(command: tuple[str, ...], call: Call, tmp_path: Path) -> None:
     answer = call(*command)
     assert answer.code == 2
-    assert "no such store; make one with" in answer.err
+    assert "no such store; create one with" in answer.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -165,7 +165,7 @@ def test_an_ambiguous_cell(store: Store, call: Call) -> None:
     for name, hint in (("abcd", "give more characters"), ("toy/m/0", "name one with --suite")):
         answer = call("show", name)
         assert answer.code == 2
-        assert "2 cells are meant" in answer.err
+        assert "2 cells match" in answer.err
         assert hint in answer.err
     assert call("show", "toy/m/0", "--suite", "two").code == 0
 

@@ -8,8 +8,8 @@ from threading import Event
 
 from sqlalchemy import Connection
 
-from bench.store.schema import suites
 from bench.store.store import Store
+from bench.store.tables import suites
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = 36
@@ -17,9 +17,9 @@ CELLS = 36
 DRIVER = """
 import sys
 from bench.spec.cell import Cell, Outcome
-from bench.store.store import Store, SuiteRecord, living_owner
+from bench.store.store import Store, SuiteRecord, new_owner
 url, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-store, owner = Store(url), living_owner()
+store, owner = Store(url), new_owner()
 cells = [Cell(f"k{i}", "toy", i, "m", i, "{}") for i in range(count)]
 store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), cells)
 shared = [Cell("shared", "toy", 0, "shared", 0, "{}")]
@@ -29,8 +29,8 @@ sys.stdin.readline()
 order = cells if who == "0" else cells[::-1]
 for start in range(0, count, 3):
     part = order[start : start + 3]
-    ours = store.claim([cell.key for cell in part], owner)
-    store.beat(owner)
+    ours = store.lease([cell.key for cell in part], owner)
+    store.renew(owner)
     outcome = Outcome("ok", metrics={"by": float(who), "more": 1.0})
     made = [(cell, outcome) for cell in part if cell.key in ours]
     store.save([*made, (shared[0], outcome)], "tiny")

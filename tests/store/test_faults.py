@@ -93,7 +93,7 @@ def test_a_damaged_array_file_is_told(store: Store) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    with pytest.raises(UserError, match="its content is not what its name says"):
+    with pytest.raises(UserError, match="its content does not match its name"):
         store.load_arrays(cell(0).key)
     file.unlink()
     assert store.load_arrays(cell(0).key) is None

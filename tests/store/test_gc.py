@@ -9,7 +9,7 @@ from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
 from bench.store.arrays import GRACE
 from bench.store.gc import Cleaned, clean
-from bench.store.store import Store, SuiteRecord, living_owner
+from bench.store.store import Store, SuiteRecord, new_owner
 from bench.training.checkpoints import folder_of
 
 SUITE = SuiteRecord("tiny", "Tiny", None, [], "{}")
@@ -65,8 +65,8 @@ def test_results_that_no_suite_wants_go_with_their_files_when_asked(any_store: S
 def test_files_that_may_be_waiting_for_their_row_stay(store: Store) -> None:
     fill(store)
     young, old = stray(store, "a" * 32 + ".npz"), stray(store, "b" * 32 + ".npz", GRACE + 1)
-    owner = living_owner()
-    store.claim(["x"], owner)
+    owner = new_owner()
+    store.lease(["x"], owner)
     assert clean(store).array_files == 1
     assert (young.exists(), old.exists()) == (True, False)
     with pytest.raises(UserError, match="is working on this store"):
@@ -87,8 +87,8 @@ def test_checkpoints_go_when_asked_and_nobody_trains(store: Store) -> None:
     folder.mkdir(parents=True)
     (folder / "one.safetensors").write_bytes(b"x" * 7)
     assert clean(store) == Cleaned(0, 0, 0, 0)
-    owner = living_owner()
-    store.claim(["x"], owner)
+    owner = new_owner()
+    store.lease(["x"], owner)
     with pytest.raises(UserError, match=r"--checkpoints: .* is working on this store"):
         clean(store, checkpoints=True)
     store.release(owner)

@@ -169,7 +169,7 @@ def test_files_of_a_foreign_store_are_taken_only_where_they_are_what_they_say(st
     damaged = there.arrays.folder / f"{'0' * 32}.npz"
     damaged.write_bytes(secret.read_bytes())
     there.database.write(lambda connection: connection.execute(update, {"name": "0" * 32, "key": cell(1).key}))
-    with pytest.raises(UserError, match="its content is not what its name says"):
+    with pytest.raises(UserError, match="its content does not match its name"):
         merge(Store(str(tmp_path / "fresh.db")), there)
 
 

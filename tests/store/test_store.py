@@ -236,7 +236,7 @@ def test_postgresql_without_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_reading_makes_no_store(tmp_path: Path) -> None:
     for writable in (True, False):
-        with pytest.raises(UserError, match="no such store; make one with"):
+        with pytest.raises(UserError, match="no such store; create one with"):
             Store(str(tmp_path / "runs" / "gone.db"), create=False, writable=writable)
     assert list(tmp_path.iterdir()) == []
 
@@ -266,7 +266,7 @@ def test_the_command_line_and_the_store_agree_on_the_default() -> None:
     assert cli_options.STORE == DEFAULT_URL
 
 
-def test_looking_into_a_store_needs_no_torch(python: Callable[[str], str]) -> None:
+def test_reading_a_store_needs_no_torch(python: Callable[[str], str]) -> None:
     names = ("store", "status", "lookup", "merge", "gc", "export", "results")
     modules = ", ".join(["bench.cli.store", *(f"bench.store.{name}" for name in names)])
     assert python(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
