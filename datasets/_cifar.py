@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array
-from bench.errors import UserError
-from bench.machine.data_files import File, find, folders, verified
+from bench.api import Array, File, UserError, data_folders, find_file, verified_file
 
 FOLDER = "cifar-10-batches-py"
 ARCHIVE = File(
@@ -105,9 +103,9 @@ class Images:
 
 def images() -> Images:
     """Return the images: from the plain copy if it is there and right, else from the published files."""
-    copy = find(COPY)
+    copy = find_file(COPY)
     kept = _kept(copy, copy.stat().st_mtime_ns) if copy else None
-    return kept or _published(tuple(str(verified(file)) for file in (*TRAIN, *TEST)))
+    return kept or _published(tuple(str(verified_file(file)) for file in (*TRAIN, *TEST)))
 
 
 @cache
@@ -126,7 +124,7 @@ def _published(paths: tuple[str, ...]) -> Images:
     """Return the content of verified files, and keep a copy that needs no pickle."""
     train_x, train_y = read_batches([Path(path) for path in paths[:-1]])
     found = Images(train_x, train_y, *read_batches([Path(paths[-1])]))
-    keep(found, folders()[-1] / COPY)
+    keep(found, data_folders()[-1] / COPY)
     return found
 
 

@@ -2,27 +2,18 @@
 
 from dataclasses import replace
 
-from bench.api import Array, Split
-from bench.api.corruptions import (
-    CORRUPTIONS,
-    FOREIGN,
-    SEVERITIES,
-    corrupted_test_images,
-    foreign_test_images,
-    noisy_test_images,
-)
-from bench.errors import unknown_name
+from bench.api import Array, Split, corruptions, unknown_name
 
 NONE = "none"
-SHIFTS = (NONE, *CORRUPTIONS, *FOREIGN)
+SHIFTS = (NONE, *corruptions.CORRUPTIONS, *corruptions.FOREIGN)
 
 
 def check(shift: str, severity: int, noise: float) -> None:
     """Complain about options that mean nothing."""
     if shift not in SHIFTS:
         raise ValueError(str(unknown_name("shift", shift, SHIFTS)))
-    if not 1 <= severity <= SEVERITIES:
-        raise ValueError(f"severity must be from 1 to {SEVERITIES}, got {severity}")
+    if not 1 <= severity <= corruptions.SEVERITIES:
+        raise ValueError(f"severity must be from 1 to {corruptions.SEVERITIES}, got {severity}")
     if noise < 0:
         raise ValueError(f"noise must not be negative, got {noise}")
 
@@ -30,10 +21,10 @@ def check(shift: str, severity: int, noise: float) -> None:
 def shifted(split: Split, number: int, shift: str, severity: int, noise: float) -> Split:
     """Return the split with other test images; training images and all targets are left as they are."""
     x: Array = split.test_x
-    if shift in FOREIGN:
-        x = foreign_test_images(x, shift, number)
+    if shift in corruptions.FOREIGN:
+        x = corruptions.foreign_test_images(x, shift, number)
     elif shift != NONE:
-        x = corrupted_test_images(x, shift, severity, number)
+        x = corruptions.corrupted_test_images(x, shift, severity, number)
     if noise > 0:
-        x = noisy_test_images(x, noise, number)
+        x = corruptions.noisy_test_images(x, noise, number)
     return replace(split, test_x=x)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from bench.api import Array, Split
-from bench.errors import UserError
+from bench.api import Array, Split, UserError
 
 
 def published_indices(rows: int, split: int) -> tuple[Array, Array]:

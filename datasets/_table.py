@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.api import Array
-from bench.errors import UserError
+from bench.api import Array, UserError
 
 FEWEST = 10  # rows: a tenth of them is one test row
 

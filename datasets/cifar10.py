@@ -13,13 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.api import Dataset, Split
+from bench.api import Dataset, Split, UserError, by_hand, download, extract, find_file, import_torchvision, missing_file
 from bench.datasets._cifar import ARCHIVE, COPY, NAMES, TEST, TRAIN, Images, images
 from bench.datasets._shifts import check, shifted
-from bench.errors import UserError
-from bench.machine.data_files import find, missing
-from bench.machine.download import by_hand, download, extract
-from bench.machine.torchvision_compat import import_torchvision
 
 
 @cache
@@ -57,10 +53,10 @@ class Cifar10(Dataset):
 
     def skip(self) -> str | None:
         """Return how to have the files when they are not there."""
-        lacking = [file.name for file in (*TRAIN, *TEST) if not find(file.name)]
-        if not lacking or find(COPY):
+        lacking = [file.name for file in (*TRAIN, *TEST) if not find_file(file.name)]
+        if not lacking or find_file(COPY):
             return None
-        return f"{missing(lacking[0])}; 'uqbench data fetch cifar10' downloads it (170 MB)"
+        return f"{missing_file(lacking[0])}; 'uqbench data fetch cifar10' downloads it (170 MB)"
 
     def load(self, split: int) -> Split:
         """Return the published split, whatever the number; the number seeds the shift of the test images."""

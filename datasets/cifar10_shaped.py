@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.api import Array, Dataset, Split
+from bench.api import Array, Dataset, Split, find_file
 from bench.datasets._cifar import COPY, TEST, TRAIN, images
-from bench.machine.data_files import find
 
 TRAINING_ROWS = 1000  # enough to scale the inputs by
 
@@ -32,7 +31,7 @@ class Cifar10Shaped(Dataset):
 
     def load(self, split: int) -> Split:
         """Return images; the split's number chooses the training images, or seeds the noise."""
-        if find(COPY) or all(find(file.name) for file in (*TRAIN, *TEST)):
+        if find_file(COPY) or all(find_file(file.name) for file in (*TRAIN, *TEST)):
             found, about = images(), "CIFAR-10"
             begin = split * TRAINING_ROWS % len(found.train_x)
             train, test = (found.train_x[begin:], found.train_y[begin:]), (found.test_x, found.test_y)

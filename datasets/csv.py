@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench.api import Dataset, Split, Task
+from bench.api import Dataset, Split, Task, UserError, find_file, unknown_name
 from bench.datasets._embedded import random_split
 from bench.datasets._splits import gap_split
 from bench.datasets._table import classes_of, numbers, read_table, targets_of
-from bench.errors import UserError, unknown_name
-from bench.machine.data_files import find
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Csv(Dataset):
         """Return one split of the table."""
         if reason := self.skip():
             raise UserError(f"csv {reason}")
-        table = read_table(Path(self.path) if Path(self.path).exists() else find(self.path) or Path(self.path))
+        table = read_table(Path(self.path) if Path(self.path).exists() else find_file(self.path) or Path(self.path))
         target = self.target or table.columns[-1]
         if target not in table.columns:
             raise unknown_name("column", target, table.columns, f"{self.path}: target")

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from bench.api import Net
-from bench.api.tape import Tape
+from bench.api import Net, Tape
 
 ROWS = 500  # of one pass over all data: activations of images are large
 

@@ -17,8 +17,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Net
-from bench.api.optim import Step
+from bench.api import Batch, Net, Step
 
 LOG_NOISE = "noise:"  # the logarithm of a learned noise, among the trained tensors
 

@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.api import Batch, Method, Net, NewNetwork, Problem
-from bench.api.tape import Tape
+from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 
 
 class GaussianHead(Method):

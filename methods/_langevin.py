@@ -12,9 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bench.api import Net
-from bench.api.optim import Step
-from bench.api.tape import Tape
+from bench.api import Net, Step, Tape
 from bench.methods._bayes import own
 
 EPOCHS = "epochs"  # so many were remembered

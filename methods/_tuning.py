@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from bench.api import Batch
-from bench.api.tape import BlankTape, Tape
+from bench.api import Batch, BlankTape, Tape
 
 DRAWS = 20
 ROWS = 500  # of one pass: activations of images are large

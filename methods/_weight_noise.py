@@ -14,8 +14,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Method, Net, Tape
 
 Law = Literal["gaussian", "laplace", "student-t", "uniform"]
 

@@ -14,9 +14,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.optim import Optimizer, Step
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
 from bench.methods._bayes import (
     negative_log_likelihood,
     own,
@@ -35,6 +33,7 @@ class AnchoredEnsemble(Method):
     prior: float = 3.0
     noise: float = 0.5
 
+    look = Look("pink", "--", "P")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"prior": (1.0, 3.0, 10.0), "noise": (0.1, 0.3, 0.5, 0.8)}
 
     def __post_init__(self) -> None:

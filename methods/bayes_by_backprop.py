@@ -27,9 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.api import Batch, Method, Net
-from bench.api.optim import Optimizer, Step
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
 from bench.methods._bayes import first_noise, negative_log_likelihood, own, prior_scale, require_positive, without_decay
 
 
@@ -44,6 +42,7 @@ class BayesByBackprop(Method):
     temperature: float = 0.1
     local_reparameterization: bool = True
 
+    look = Look("red", "-", "P")
     early_stopping = False  # the mean is best long before its spread has grown to that of the posterior
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"prior": (1.0, 3.0, 10.0), "temperature": (0.01, 0.1, 1.0)}
 

@@ -15,9 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.optim import Optimizer, Step
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
 from bench.methods._bayes import first_noise, negative_log_likelihood, prior_energy, require_positive, without_decay
 from bench.methods._langevin import first_samples, kept_samples, langevin, sampled
 
@@ -34,6 +32,7 @@ class CyclicalSGMCMC(Method):
     noise: float = 0.5
     learn_noise: bool = True
 
+    look = Look("orange", "--", "p")
     early_stopping = False  # the samples come from all cycles
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "step": (0.01, 0.05, 0.2),

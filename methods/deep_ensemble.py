@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench.api import Method
+from bench.api import Look, Method
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class DeepEnsemble(Method):
 
     networks: int = 5
 
+    look = Look("pink", "-", "v")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "without a prior all networks of a convex problem find the same minimum"
     }

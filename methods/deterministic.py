@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bench.api import Method
+from bench.api import Look, Method
 
 
 @dataclass(frozen=True)
 class Deterministic(Method):
     """One network, trained as usual."""
 
+    look = Look("grey", "-", "o")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "it is one function, without any variance of draws"
     }

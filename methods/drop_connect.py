@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class DropConnect(Method):
 
     rate: float = 0.1
 
+    look = Look("sky", "--", "s")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "the rate is an option: the noise does not know how many rows there were"

@@ -29,8 +29,7 @@ import torch
 from torch import Tensor
 from torch.func import jvp
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 from bench.methods import _curvature
 from bench.methods._bayes import require_positive
 from bench.methods._tuning import choose
@@ -57,6 +56,8 @@ class Laplace(Method):
     noise: float | None = None
     tuning: Literal["validation", "marginal-likelihood"] = "validation"
     precisions: Sequence[float] = tuple(10.0**k for k in range(-3, 5))
+
+    look = Look("sky", "-", "<")
 
     def __post_init__(self) -> None:
         given = {

@@ -15,8 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from bench.api import Batch, Method, Net, NewNetwork, Problem
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, NewNetwork, Problem, Tape
 from bench.methods._batch_statistics import BatchNorm, batch_statistics, norms
 
 
@@ -27,6 +26,7 @@ class MCBatchNorm(Method):
     batch: int = 64
     batches: int = 50
 
+    look = Look("brown", "--", "o")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "a network without a hidden layer has nothing to normalise"
     }

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bench.api import Net
+from bench.api import Look, Net
 from bench.methods._weight_noise import NoisyWeights
 
 
@@ -25,6 +25,7 @@ class MCNIFixed(NoisyWeights):
 
     alpha: float = 0.05
 
+    look = Look("blue", "-", "^")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "alpha is an option: the noise does not know how many rows there were"

@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Net, Tape
 from bench.methods._weight_noise import NoisyWeights
 
 
@@ -31,6 +30,7 @@ class MCNILearned(NoisyWeights):
     granularity: Literal["weight", "channel", "layer", "scalar"] = "weight"
     penalty: float = 0.0
 
+    look = Look("green", "-", "D")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "without a penalty alpha is trained towards 0, where the loss is least"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bench.api import Look
 from bench.methods._gaussian_head import GaussianHead
 
 
@@ -17,6 +18,7 @@ from bench.methods._gaussian_head import GaussianHead
 class MeanVariance(GaussianHead):
     """One network with a Gaussian head."""
 
+    look = Look("grey", "--", "X")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "it is one function: its variance is that of the data, not of the weights"
     }

@@ -9,6 +9,7 @@ v_k, and the function's, variance of m_k. Regression only.
 
 from dataclasses import dataclass
 
+from bench.api import Look
 from bench.methods._gaussian_head import GaussianHead
 
 
@@ -17,6 +18,8 @@ class MeanVarianceEnsemble(GaussianHead):
     """`networks` networks with Gaussian heads side by side."""
 
     networks: int = 5
+
+    look = Look("pink", ":", "<")
 
     def __post_init__(self) -> None:
         if self.networks < 1:

@@ -14,8 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 from bench.methods._tuning import check_levels, choose
 
 
@@ -26,6 +25,7 @@ class PEP(Method):
     levels: Sequence[float] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
     level: float = 0.01
 
+    look = Look("blue", "--", ">")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "one level for all weights, tuned on validation rows, is no posterior"
     }

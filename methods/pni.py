@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from bench.api import Batch, Method, Net, NewNetwork, Problem
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, NewNetwork, Problem, Tape
 from bench.methods._activations import count_hidden, hidden_spreads, noisy_hidden
 from bench.methods._weight_noise import with_noise
 
@@ -32,6 +31,7 @@ class PNI(Method):
     alpha: float = 0.25
     where: Literal["weights", "inputs", "activations"] = "weights"
 
+    look = Look("green", "--", "v")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "alpha": (0.05, 0.1, 0.25),
         "where": ("weights", "inputs", "activations"),

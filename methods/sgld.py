@@ -21,9 +21,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.optim import Optimizer, Step
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
 from bench.methods._bayes import (
     first_noise,
     negative_log_likelihood,
@@ -47,6 +45,7 @@ class SGLD(Method):
     noise: float = 0.5
     learn_noise: bool = True
 
+    look = Look("red", "--", ">")
     early_stopping = False  # the samples come from the end of the training
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "step": (0.002, 0.01, 0.05),

@@ -18,8 +18,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 from bench.methods._batch_statistics import batch_statistics, norms
 from bench.methods._bayes import own
 
@@ -34,6 +33,7 @@ class SWAG(Method):
     rank: int = 20
     scale: float = 1.0
 
+    look = Look("brown", "-", "X")
     early_stopping = False  # the iterates of the last part are what is averaged
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "it is the spread of the iterates, which a falling learning rate takes away"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net, Problem
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Problem, Tape
 
 ROWS = 500  # of one pass: activations of images are large
 RANGE = (0.05, 20.0)  # of T: where all validation rows are right the best T is 0
@@ -21,6 +20,8 @@ RANGE = (0.05, 20.0)  # of T: where all validation rows are right the best T is 
 @dataclass(frozen=True)
 class TemperatureScaling(Method):
     """One network with calibrated logits."""
+
+    look = Look("grey", ":", "D")
 
     def skip(self, problem: Problem) -> str | None:
         """Return why numbers have no temperature."""

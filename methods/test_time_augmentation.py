@@ -15,8 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 from bench.methods._tuning import check_levels, choose
 
 
@@ -27,6 +26,7 @@ class TestTimeAugmentation(Method):
     levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
     level: float = 0.05
 
+    look = Look("red", ":", "^")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "the noise is on the inputs, its level tuned or given: it is not about the weights"
     }

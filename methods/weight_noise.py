@@ -16,8 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Method, Net
-from bench.api.tape import Tape
+from bench.api import Batch, Look, Method, Net, Tape
 from bench.methods._activations import hidden_spreads, noisy_hidden
 from bench.methods._tuning import check_levels, choose
 from bench.methods._weight_noise import with_noise
@@ -30,6 +29,8 @@ class WeightNoise(Method):
     where: Literal["activations", "weights"] = "weights"
     levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
     level: float = 0.05
+
+    look = Look("blue", ":", "p")
 
     def __post_init__(self) -> None:
         check_levels(self.levels, self.level)

@@ -8,17 +8,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bench.api import Curves, Results
-from bench.errors import UserError
-from bench.metrics import catalogue, risk_coverage_curve, sort_by_score
+from bench.api import Curves, Results, UserError, catalogue, risk_coverage_curve, sort_by_score, stats
 from bench.reports._words import plural, probability
-from bench.stats import Comparison, DatasetComparison, Measure, OverallComparison, Settings, adjust_p_values, compare
 
 Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable"]
 Claim = Mapping[str, Any]
 State = Literal["yes", "no", "open"]
 FEWEST = 5  # pairs for a verdict of bench.stats
-SETTINGS = Settings(resamples=2_000)
+SETTINGS = stats.Settings(resamples=2_000)
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Held:
 
     results: Results
     datasets: tuple[str, ...]
-    settings: Settings = SETTINGS
+    settings: stats.Settings = SETTINGS
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -89,20 +86,20 @@ def _methods(claim: Claim) -> list[str]:
     return [*claim["method"], *claim.get("over", ())]
 
 
-def _measure(claim: Claim, held: Held) -> Measure:
+def _measure(claim: Claim, held: Held) -> stats.Measure:
     name = held.metric(claim["metric"])
     known = catalogue().get(name.partition("@")[0])
     direction = claim.get("direction") or (known.direction if known else "lower")
-    return Measure(name, direction, known.target if known and direction == "target" else None)
+    return stats.Measure(name, direction, known.target if known and direction == "target" else None)
 
 
 def _compared(
-    held: Held, frame: pd.DataFrame, a: str, b: str, measure: Measure, cells: pd.DataFrame | None
-) -> Comparison | None:
+    held: Held, frame: pd.DataFrame, a: str, b: str, measure: stats.Measure, cells: pd.DataFrame | None
+) -> stats.Comparison | None:
     both = frame[frame["method"].isin([a, b])]
     own = None if cells is None else cells[cells["method"].isin([a, b])]
     try:
-        return compare(both, a, b, [measure], cells=own, settings=held.settings)
+        return stats.compare(both, a, b, [measure], cells=own, settings=held.settings)
     except UserError:
         return None  # nothing in common
 
@@ -110,20 +107,20 @@ def _compared(
 Pair = tuple[str, str]
 
 
-def _all_compared(claim: Claim, held: Held, frame: pd.DataFrame) -> dict[Pair, Comparison]:
+def _all_compared(claim: Claim, held: Held, frame: pd.DataFrame) -> dict[Pair, stats.Comparison]:
     measure = _measure(claim, held)
     pairs = [(a, b) for a in claim["method"] for b in claim["over"]]
     return {pair: found for pair in pairs if (found := _compared(held, frame, *pair, measure, held.cells)) is not None}
 
 
-def _states(comparisons: Mapping[Pair, Comparison], wanted: str) -> dict[tuple[Pair, str], State]:
+def _states(comparisons: Mapping[Pair, stats.Comparison], wanted: str) -> dict[tuple[Pair, str], State]:
     """Return what each pair and dataset says of a claim; p is corrected over all of them."""
     rows = [(pair, row) for pair, comparison in comparisons.items() for row in comparison.rows]
-    p = adjust_p_values([row.p for _, row in rows], SETTINGS.correction)
+    p = stats.adjust_p_values([row.p for _, row in rows], SETTINGS.correction)
     return {(pair, row.dataset): _state(row, float(p[i]), wanted) for i, (pair, row) in enumerate(rows)}
 
 
-def _state(row: DatasetComparison, p: float, wanted: str) -> State:
+def _state(row: stats.DatasetComparison, p: float, wanted: str) -> State:
     if p < SETTINGS.alpha:
         gain = row.difference if row.direction == "higher" else -row.difference
         return "yes" if wanted == "better" and gain > 0 else "no"
@@ -154,7 +151,7 @@ def _same(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     return _decided(claim, _all_compared(claim, held, frame), "equivalent")
 
 
-def _decided(claim: Claim, comparisons: Mapping[Pair, Comparison], wanted: str) -> Judged:
+def _decided(claim: Claim, comparisons: Mapping[Pair, stats.Comparison], wanted: str) -> Judged:
     states = _states(comparisons, wanted)
     datasets = list(dict.fromkeys(dataset for _, dataset in states))
     each = {
@@ -177,12 +174,12 @@ def _decided(claim: Claim, comparisons: Mapping[Pair, Comparison], wanted: str) 
     return Judged(verdict, test, told + _numbers(comparisons), _needs(rows) if verdict == "inconclusive" else "")
 
 
-def _over(claim: Claim, comparisons: Mapping[Pair, Comparison]) -> Judged:
+def _over(claim: Claim, comparisons: Mapping[Pair, stats.Comparison]) -> Judged:
     found = {pair: c.across[0] for pair, c in comparisons.items() if c.across}
     test = "Wilcoxon's signed-rank test over datasets"
     if not found:
         return Judged("inconclusive", test, _numbers(comparisons), "at least two datasets with 5 seeds each")
-    p = adjust_p_values([across.p for across in found.values()], SETTINGS.correction)
+    p = stats.adjust_p_values([across.p for across in found.values()], SETTINGS.correction)
     states: dict[Pair, State] = {}
     for i, (pair, across) in enumerate(found.items()):
         sure = p[i] < SETTINGS.alpha
@@ -198,7 +195,7 @@ def _over(claim: Claim, comparisons: Mapping[Pair, Comparison]) -> Judged:
     return Judged(verdict, test, numbers, _datasets_needed(found.values()) if verdict == "inconclusive" else "")
 
 
-def _counts(across: OverallComparison) -> str:
+def _counts(across: stats.OverallComparison) -> str:
     words = ("better", "worse", "equivalent", "inconclusive")
     told = ", ".join(f"{getattr(across, word)} {word}" for word in words if getattr(across, word))
     return f"{told} of {across.datasets}"
@@ -211,7 +208,7 @@ def _datasets_needed(found: Any) -> str:
 
 def _rises(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     low, high = claim["conditions"]
-    measure = Measure(claim["metric"], "higher")
+    measure = stats.Measure(claim["metric"], "higher")
     comparisons = {}
     for method in claim["method"]:
         own = frame[frame["method"] == method]
@@ -260,7 +257,7 @@ def _ratio(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     return Judged(verdict, f"quotient of the means at most {claim['most']}", told)
 
 
-def _numbers(comparisons: Mapping[Pair, Comparison]) -> str:
+def _numbers(comparisons: Mapping[Pair, stats.Comparison]) -> str:
     told = []
     for (a, b), comparison in comparisons.items():
         if len(comparison.rows) == 1:
@@ -272,13 +269,13 @@ def _numbers(comparisons: Mapping[Pair, Comparison]) -> str:
     return "; ".join(told)
 
 
-def _one(row: DatasetComparison) -> str:
+def _one(row: stats.DatasetComparison) -> str:
     ends = f" [{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
     p = "" if math.isnan(row.p) else f", p {probability(row.p)}"
     return f"{row.mean_a:.4g} to {row.mean_b:.4g}, difference {row.difference:+.3g}{ends}{p}, n {row.pairs}"
 
 
-def _needs(rows: Sequence[DatasetComparison]) -> str:
+def _needs(rows: Sequence[stats.DatasetComparison]) -> str:
     """Return how many seeds the differences found would take, by the largest of those still open."""
     unclear = [row for row in rows if row.verdict == "inconclusive"]
     if not unclear:

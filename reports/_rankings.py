@@ -2,23 +2,20 @@
 
 from weakref import WeakKeyDictionary
 
-from bench.api import Results
-from bench.errors import UserError
-from bench.metrics import Metric
+from bench.api import Metric, Results, UserError, stats
 from bench.reports._words import lead_metrics, metrics_of
-from bench.stats import CellCounts, Ranking, rank
 
-_made: "WeakKeyDictionary[Results, dict[Metric, Ranking]]" = WeakKeyDictionary()
+_made: "WeakKeyDictionary[Results, dict[Metric, stats.Ranking]]" = WeakKeyDictionary()
 
 
-def rankings(results: Results) -> dict[Metric, Ranking]:
+def rankings(results: Results) -> dict[Metric, stats.Ranking]:
     """Return the rankings that are possible; those of the leading metrics have intervals."""
     if results not in _made:
-        leads, frame, counts = lead_metrics(results), results.frame, CellCounts.of(results.cells)
+        leads, frame, counts = lead_metrics(results), results.frame, stats.CellCounts.of(results.cells)
         found = {}
         for metric in metrics_of(results):
             try:
-                found[metric] = rank(
+                found[metric] = stats.rank(
                     frame[frame["metric"] == metric.name],
                     metric,
                     cells=counts,

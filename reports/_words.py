@@ -6,8 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Results
-from bench.metrics import Metric, catalogue, declaration
+from bench.api import Array, Metric, Results, catalogue, declaration
 
 
 def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metric]:
@@ -62,13 +61,13 @@ def probability(p: float) -> str:
 
 def band(values: Array) -> tuple[Array, Array, Array]:
     """Return mean, low and high over the first axis: the 95 % t interval; the ends are the mean of one value."""
-    from bench.stats import t_interval
+    from bench.api import stats
 
     mean = values.mean(axis=0)
     if len(values) < 2:
         return mean, mean, mean
     with np.errstate(invalid="ignore"):
-        ends = t_interval(np.moveaxis(values, 0, -1))
+        ends = stats.t_interval(np.moveaxis(values, 0, -1))
     return mean, ends[..., 0], ends[..., 1]
 
 

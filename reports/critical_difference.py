@@ -1,17 +1,15 @@
 """Critical-difference diagrams: average ranks on a line, bars over methods that do not differ (Demsar 2006)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Figure, Report, Results, Section, Text
-from bench.api.figure_style import INK, SOFT, house_style, look, short
-from bench.metrics import Metric
+from bench.api import Figure, Metric, Report, Results, Section, Text, stats, style
 from bench.reports._rankings import rankings
 from bench.reports._words import arrow, plural, probability
-from bench.stats import Ranking
 
 STEP = 0.3  # inches from one name to the next
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
@@ -42,8 +40,8 @@ class CriticalDifference(Report):
         return Section("Critical differences", [Text(said), *(_figure(metric, ranking) for metric, ranking in shown)])
 
 
-def _figure(metric: Metric, ranking: Ranking) -> Figure:
-    with house_style():
+def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
+    with style.house_style():
         names = len(ranking.methods)
         bars = _bars(ranking)
         left = (names + 1) // 2
@@ -68,48 +66,40 @@ def _figure(metric: Metric, ranking: Ranking) -> Figure:
     return Figure(f"critical-difference-{metric.name}", caption, figure, data)
 
 
-def _bars(ranking: Ranking) -> list[tuple[float, float]]:
+def _bars(ranking: stats.Ranking) -> list[tuple[float, float]]:
     """Return the first and last rank of each group of at least two methods."""
     letters = dict.fromkeys(letter for one in ranking.methods for letter in one.groups)
     spans = [[one.average_rank for one in ranking.methods if letter in one.groups] for letter in letters]
     return [(min(span), max(span)) for span in spans if len(span) > 1]
 
 
-def _draw(axis: Axes, ranking: Ranking, bars: list[tuple[float, float]], height: float) -> None:
+def _draw(axis: Axes, ranking: stats.Ranking, bars: list[tuple[float, float]], height: float) -> None:
     """Draw in inches from the top, ranks along x."""
     methods, count = ranking.methods, len(ranking.methods)
     axis.set_xlim(1, max(count, 2))
     axis.set_ylim(height, 0)
     axis.set_axis_off()
     line = 0.5
-    axis.plot([1, count], [line, line], color=INK, linewidth=1, clip_on=False)
+    axis.plot([1, count], [line, line], color=style.INK, linewidth=1, clip_on=False)
     every = 1 if count <= 12 else 2
     for place in range(1, count + 1, every):
-        axis.plot([place, place], [line - 0.06, line], color=INK, linewidth=1, clip_on=False)
-        axis.text(place, line - 0.09, str(place), ha="center", va="bottom", color=SOFT, fontsize=8)
+        axis.plot([place, place], [line - 0.06, line], color=style.INK, linewidth=1, clip_on=False)
+        axis.text(place, line - 0.09, str(place), ha="center", va="bottom", color=style.SOFT, fontsize=8)
     width = min(ranking.critical_difference, count - 1)
-    axis.plot([1, 1 + width], [0.12, 0.12], color=SOFT, linewidth=1.6, clip_on=False)
-    axis.text(1 + width, 0.12, f"{GAP}CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=SOFT)
+    axis.plot([1, 1 + width], [0.12, 0.12], color=style.SOFT, linewidth=1.6, clip_on=False)
+    axis.text(1 + width, 0.12, f"{GAP}CD {ranking.critical_difference:.2f}", va="center", fontsize=8, color=style.SOFT)
     for number, (low, high) in enumerate(bars):
         level = line + 0.12 + 0.13 * number
-        axis.plot(
-            [low - 0.04, high + 0.04], [level, level], color=INK, linewidth=3.2, clip_on=False, solid_capstyle="round"
-        )
+        bar: dict[str, Any] = {"color": style.INK, "linewidth": 3.2, "solid_capstyle": "round"}
+        axis.plot([low - 0.04, high + 0.04], [level, level], clip_on=False, **bar)
     half = (count + 1) // 2
     first = line + 0.2 + 0.13 * len(bars)
     for number, one in enumerate(methods):
         leftward = number < half
         row = first + STEP * (number if leftward else count - 1 - number)
         end = 1 - 0.03 * (count - 1) if leftward else count + 0.03 * (count - 1)
-        style = look(one.method)
-        axis.plot(
-            [one.average_rank, one.average_rank, end],
-            [line, row, row],
-            color=style.colour,
-            linewidth=1.2,
-            clip_on=False,
-        )
-        axis.plot(one.average_rank, line, clip_on=False, **{**style.of_points(), "markersize": 5})
-        words = f"{one.average_rank:.2f}"
-        label = f"{short(one.method)}{GAP}{words}{GAP}" if leftward else f"{GAP}{words}{GAP}{short(one.method)}"
+        x, name, look = one.average_rank, style.short(one.method), style.look(one.method)
+        axis.plot([x, x, end], [line, row, row], color=look.hex, linewidth=1.2, clip_on=False)
+        axis.plot(x, line, clip_on=False, **look.of_points(5))
+        label = f"{name}{GAP}{x:.2f}{GAP}" if leftward else f"{GAP}{x:.2f}{GAP}{name}"
         axis.text(end, row, label, ha="right" if leftward else "left", va="center", fontsize=8.5)

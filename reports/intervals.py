@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.api import Curves, Figure, Report, Results, Section
-from bench.api.figure_style import INK, house_style, panels, short
+from bench.api import Curves, Figure, Report, Results, Section, style
 
 POINTS = "#56b4e9"
 TRUTH = "#0173b2"
@@ -44,8 +43,8 @@ class Intervals(Report):
     def _figure(self, dataset: str, seed: int, found: dict[str, Curves]) -> Figure:
         shown = dict(list(found.items())[:MOST_PANELS])
         said, numbers = [], []
-        with house_style():
-            figure, axes = panels(len(shown), width=3.5, height=2.5, sharex=True, sharey=True)
+        with style.house_style():
+            figure, axes = style.panels(len(shown), width=3.5, height=2.5, sharex=True, sharey=True)
             for axis, (method, curves) in zip(axes, shown.items(), strict=True):
                 covered, wide = self._panel(axis, method, curves)
                 said.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
@@ -97,11 +96,11 @@ class Intervals(Report):
         )
         if curves.truth is not None:
             axis.plot(x, curves.truth[order], color=TRUTH, linewidth=1.6, label="truth", zorder=3)
-        axis.plot(x, mean, color=INK, linewidth=1.3, label="mean", zorder=4)
+        axis.plot(x, mean, color=style.INK, linewidth=1.3, label="mean", zorder=4)
         observed = curves.observed[order]
         covered = float(((observed >= low) & (observed <= high)).mean())
         wide = float((high - low).mean())
-        axis.set_title(f"{short(method)}\nMPIW = {wide:.4f}, PICP = {covered:.3f}")
+        axis.set_title(f"{style.short(method)}\nMPIW = {wide:.4f}, PICP = {covered:.3f}")
         axis.set_xlabel("x")
         axis.set_ylabel("y")
         # The band of an extreme method must not squeeze the data of all panels.

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import SOFT, house_style, legend, look, panels, plain_logarithmic
-from bench.metrics import Metric, condition
+from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
 from bench.reports._words import arrow, labelled, methods_of, metrics_of, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
@@ -115,8 +113,8 @@ def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
     modes = list(dict.fromkeys(rows["mode"]))
     shown = rows[rows["mode"] == (DEFAULT if DEFAULT in modes else modes[0])]
     numbers, said = [], []
-    with house_style():
-        figure, axes = panels(len(whats), width=3.5, height=2.7)
+    with style.house_style():
+        figure, axes = style.panels(len(whats), width=3.5, height=2.7)
         for axis, what in zip(axes, whats, strict=True):
             ends = {}
             own = shown[shown["what"] == what]
@@ -124,26 +122,19 @@ def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
             for method in methods_of(own):
                 groups = own[own["method"] == method].groupby("draws")["value"]
                 mean, low, high = groups.mean(), groups.quantile(0.05), groups.quantile(0.95)
-                style = look(method)
-                axis.plot(
-                    mean.index,
-                    mean,
-                    **style.of_line(),
-                    marker=style.marker,
-                    markersize=4.5,
-                    markerfacecolor=style.of_points()["markerfacecolor"],
-                )
-                axis.fill_between(mean.index, low, high, color=style.colour, alpha=0.15, linewidth=0)
+                look = style.look(method)
+                axis.plot(mean.index, mean, **{**look.of_points(4.5), **look.of_line()})
+                axis.fill_between(mean.index, low, high, **look.of_band())
                 if largest in mean.index:  # a method with one function only has no time for more draws
                     ends[method] = float(mean[largest])
                 numbers += [(what, method, t, mean[t], low[t], high[t]) for t in mean.index]
             if ends:
                 said.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])} at T = {largest:g}")
-            plain_logarithmic(axis, x=True, y=True)
+            style.plain_logarithmic(axis, x=True, y=True)
             axis.set_title(what, parse_math=False)
             axis.set_xlabel("draws T")
             axis.set_ylabel(UNIT)
-        legend(figure, methods_of(shown), points=True)
+        style.legend(figure, methods_of(shown), points=True)
     data = pd.DataFrame(numbers, columns=["timed", "method", "T", UNIT, "5 %", "95 %"])
     caption = (
         f"{dataset}: time against the number of draws, both axes logarithmic; lines are means over runs, bands their 5 "
@@ -215,26 +206,24 @@ def _unbeaten(points: pd.DataFrame, metric: Metric) -> list[str]:
 
 def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[Metric, pd.DataFrame]]) -> Figure:
     said, tables = [], []
-    with house_style():
-        figure, axes = panels(len(fronts), width=4.2, height=3.0, most=2)
+    with style.house_style():
+        figure, axes = style.panels(len(fronts), width=4.2, height=3.0, most=2)
         for axis, (metric, points) in zip(axes, fronts, strict=True):
             line = points[points["front"] == "yes"].sort_values("time")
-            axis.step(line["time"], line["quality"], where="post", color=SOFT, linewidth=1, linestyle=(0, (3, 2)))
+            axis.step(line["time"], line["quality"], where="post", color=style.SOFT, linewidth=1, linestyle=(0, (3, 2)))
             for method in dict.fromkeys(points["method"]):
                 own = points[points["method"] == method].sort_values("T")
-                axis.plot(own["time"], own["quality"], **look(method).of_points(), linewidth=0.8, alpha=0.95)
+                axis.plot(own["time"], own["quality"], **style.look(method).of_points(), linewidth=0.8, alpha=0.95)
                 for row in own.itertuples():
-                    axis.annotate(
-                        f"{row.T:g}", (row.time, row.quality), xytext=(4, 4), textcoords="offset points", fontsize=7
-                    )
-            plain_logarithmic(axis, x=True)
+                    axis.annotate(f"{row.T:g}", (row.time, row.quality), (4, 4), textcoords="offset points", fontsize=7)
+            style.plain_logarithmic(axis, x=True)
             axis.set_xlabel(f"{what} ({UNIT})")
             axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
             axis.set_title(metric.name)
             on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
             said.append(f"{metric.name}: {on_front}")
             tables.append(points.rename(columns={"time": UNIT, "quality": "value"}).assign(metric=metric.name))
-        legend(figure, list(dict.fromkeys(method for _, points in fronts for method in points["method"])), points=True)
+        style.legend(figure, methods_of(pd.concat(tables)), points=True)
     caption = (
         f"{dataset} ({suites}): quality against {what}, one point a method and number of draws T (the number beside "
         f"it). On the dashed front nothing is both faster and better: {'; '.join(said)}."

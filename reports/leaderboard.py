@@ -5,12 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.api import Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import EVEN, house_style, look, panels, short
-from bench.metrics import Metric
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._rankings import rankings
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
-from bench.stats import Ranking
 
 EXPLAINED = (
     "Methods that share a letter do not differ by Nemenyi's test: their average ranks are closer than the critical "
@@ -44,7 +41,7 @@ class Leaderboard(Report):
         return Section("Leaderboard", blocks) if blocks else None
 
 
-def _ranked(metric: Metric, ranking: Ranking) -> Table:
+def _ranked(metric: Metric, ranking: stats.Ranking) -> Table:
     rows = [
         {
             "method": one.method,
@@ -84,7 +81,7 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     return [Table(caption, table, name=f"leaderboard-{metric.name}")]
 
 
-def _all_metrics(ranked: dict[Metric, Ranking]) -> Table | None:
+def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:
     ranks = {
         f"{metric.name} {arrow(metric)}": {one.method: round(one.average_rank, 2) for one in ranking.methods}
         for metric, ranking in ranked.items()
@@ -98,19 +95,19 @@ def _all_metrics(ranked: dict[Metric, Ranking]) -> Table | None:
     return Table(caption, data, frozenset(bold), "average-ranks")
 
 
-def _figure(rankings: dict[Metric, Ranking]) -> Figure:
+def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:
     numbers = []
-    with house_style():
+    with style.house_style():
         tallest = max(len(ranking.methods) for ranking in rankings.values())
-        figure, axes = panels(len(rankings), width=4.8, height=0.8 + 0.27 * tallest, most=2)
+        figure, axes = style.panels(len(rankings), width=4.8, height=0.8 + 0.27 * tallest, most=2)
         for axis, (metric, ranking) in zip(axes, rankings.items(), strict=True):
-            axis.axvline(0, color=EVEN, linewidth=0.8)
+            axis.axvline(0, color=style.EVEN, linewidth=0.8)
             for place, one in enumerate(ranking.methods):
-                style = look(one.method)
-                axis.plot([one.score.low, one.score.high], [place, place], color=style.colour, linewidth=2, alpha=0.55)
-                axis.plot(one.score.value, place, linestyle="none", **style.of_points())
+                look = style.look(one.method)
+                axis.plot([one.score.low, one.score.high], [place, place], color=look.hex, linewidth=2, alpha=0.55)
+                axis.plot(one.score.value, place, linestyle="none", **look.of_points())
                 numbers.append((metric.name, one.method, one.score.value, one.score.low, one.score.high))
-            axis.set_yticks(range(len(ranking.methods)), [short(one.method) for one in ranking.methods])
+            axis.set_yticks(range(len(ranking.methods)), [style.short(one.method) for one in ranking.methods])
             axis.set_ylim(len(ranking.methods) - 0.5, -0.5)
             axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("score: standardised loss (lower is better)")

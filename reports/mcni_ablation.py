@@ -10,9 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import BETTER, EVEN, INK, WORSE, house_style, short
-from bench.metrics import Metric, catalogue
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
 
 Options = Mapping[str, Any]
 NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]
@@ -63,7 +61,7 @@ class MCNIAblation(Report):
         width = max(sum(d == dataset for d, _, _ in panels) for dataset, _, _ in panels)
         places: dict[str, int] = {}
         said, numbers = [], []
-        with house_style():
+        with style.house_style():
             figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, 0.9 + (0.8 + 0.27 * len(others)) * datasets))
             figure.set_layout_engine("constrained")
             axes = figure.subplots(datasets, width, squeeze=False, sharey=True)
@@ -73,7 +71,7 @@ class MCNIAblation(Report):
                 row = list(dict.fromkeys(d for d, _, _ in panels)).index(dataset)
                 column = places.get(dataset, 0)
                 places[dataset] = column + 1
-                drawn = _panel(axes[row][column], f"{short(dataset)}: {metric.name}", metric, others, told, rows)
+                drawn = _panel(axes[row][column], f"{style.short(dataset)}: {metric.name}", metric, others, told, rows)
                 better = ", ".join(told[label] for label, *_, word in drawn if word == "better")
                 said.append(f"{dataset}, {metric.name}: {better or 'none'}")
                 numbers += [(dataset, metric.name, *one) for one in drawn]
@@ -156,7 +154,7 @@ def _panel(
 ) -> list[tuple[str, float, float, str]]:
     """Draw one metric's differences; return them with two standard errors and a word."""
     axis.set_axis_on()
-    axis.axvline(0, color=INK, linewidth=0.8)
+    axis.axvline(0, color=style.INK, linewidth=0.8)
     drawn = []
     for place, label in enumerate(labels):
         own = rows[rows["method"] == label]
@@ -166,7 +164,7 @@ def _panel(
         reach = 2 * error if math.isfinite(error) else 0.0
         clear = abs(mean) > reach > 0
         gain = metric.loss(float(own["value"].mean())) < metric.loss(float(own["reference"].mean()))
-        color = (BETTER if gain else WORSE) if clear else EVEN
+        color = (style.BETTER if gain else style.WORSE) if clear else style.EVEN
         axis.errorbar(mean, place, xerr=reach, fmt="o", color=color, markersize=4, capsize=2, linewidth=1.2)
         drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))
     axis.set_yticks(range(len(labels)), [told[label] for label in labels], fontsize=8)

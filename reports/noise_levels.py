@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import COLOURS, INK, house_style, panels, short
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, style
 
 FRONT = "inspect/"
 BINS = 30
@@ -57,13 +56,13 @@ class NoiseLevels(Report):
     def _figure(self, dataset: str, method: str, layers: dict[str, Array]) -> Figure:
         shown = dict(list(layers.items())[: self.layers])
         numbers, said = [], []
-        with house_style():
-            figure, axes = panels(len(shown), width=2.9, height=2.0)
+        with style.house_style():
+            figure, axes = style.panels(len(shown), width=2.9, height=2.0)
             for axis, (layer, values) in zip(axes, shown.items(), strict=True):
                 counts, edges = np.histogram(values, bins=BINS)
-                axis.stairs(counts / values.size, edges, fill=True, color=COLOURS[0], alpha=0.75)
-                axis.axvline(values.mean(), color=INK, linewidth=1, linestyle=(0, (4, 2)))
-                axis.set_title(short(layer))
+                axis.stairs(counts / values.size, edges, fill=True, color=style.COLOURS[0], alpha=0.75)
+                axis.axvline(values.mean(), color=style.INK, linewidth=1, linestyle=(0, (4, 2)))
+                axis.set_title(style.short(layer))
                 axis.set_xlabel("level")
                 axis.set_ylabel("share of values")
                 numbers += [(layer, edges[i], edges[i + 1], int(n)) for i, n in enumerate(counts)]

@@ -8,15 +8,12 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Facts, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import BETTER, EVEN, INK, WORSE, house_style, panels, short
-from bench.metrics import Metric
+from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
-from bench.stats import Comparison, DatasetComparison, Settings, compare_each
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
-COLOURS = {"better": BETTER, "worse": WORSE}  # of verdicts; EVEN of the others
+COLOURS = {"better": style.BETTER, "worse": style.WORSE}  # of verdicts; EVEN of the others
 
 EXPLAINED = (
     "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
@@ -54,14 +51,14 @@ class Overview(Report):
             blocks.append(Text(_why_nothing(results)))
         return Section("Overview and verdicts", blocks)
 
-    def _against_baseline(self, results: Results, metric: Metric) -> list[Comparison]:
+    def _against_baseline(self, results: Results, metric: Metric) -> list[stats.Comparison]:
         base = results.baseline
         rows = results.frame[results.frame["metric"] == metric.name]
         if base is None or base not in set(rows["method"]):
             return []
         others = [method for method in methods_of(rows) if method != base]
-        return compare_each(
-            rows, others, base, metric, cells=results.cells, settings=Settings(resamples=self.resamples)
+        return stats.compare_each(
+            rows, others, base, metric, cells=results.cells, settings=stats.Settings(resamples=self.resamples)
         )
 
 
@@ -99,11 +96,11 @@ def _why_nothing(results: Results) -> str:
     return f"No verdicts: {results.baseline}, the baseline, has no results to compare with."
 
 
-def _rows(comparisons: Sequence[Comparison]) -> list[DatasetComparison]:
+def _rows(comparisons: Sequence[stats.Comparison]) -> list[stats.DatasetComparison]:
     return [row for comparison in comparisons for row in comparison.rows if not math.isnan(row.p)]
 
 
-def _told(metric: Metric, comparisons: Sequence[Comparison]) -> str:
+def _told(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     base = comparisons[0].b
     clear = [c for c in comparisons if any(row.verdict in ("better", "worse") for row in c.rows)]
     names = {
@@ -124,7 +121,7 @@ def _told(metric: Metric, comparisons: Sequence[Comparison]) -> str:
     return told[0].upper() + told[1:] + " (datasets with that verdict, of all that both have)."
 
 
-def _verdicts(metric: Metric, comparisons: Sequence[Comparison]) -> Table:
+def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison]) -> Table:
     data = []
     for comparison in comparisons:
         counts = {word: sum(row.verdict == word for row in comparison.rows) for word in WORDS}
@@ -144,7 +141,7 @@ def _verdicts(metric: Metric, comparisons: Sequence[Comparison]) -> Table:
     return Table(caption, pd.DataFrame(data), name=f"verdicts-{metric.name}")
 
 
-def _seeds_needed(comparison: Comparison) -> str:
+def _seeds_needed(comparison: stats.Comparison) -> str:
     """Return what the inconclusive datasets would take for a difference as large as the margin, the median of them."""
     open_rows = [row for row in comparison.rows if row.verdict == "inconclusive" and not math.isnan(row.detectable)]
     if not open_rows:
@@ -155,7 +152,7 @@ def _seeds_needed(comparison: Comparison) -> str:
     return f"{middle:.0f}" if math.isfinite(middle) else "no number (splits overlap)"
 
 
-def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
+def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:
     rows = [
         {
             "method": comparison.a,
@@ -180,31 +177,25 @@ def _evidence(found: dict[Metric, list[Comparison]]) -> Table:
     return Table("The evidence behind every verdict", pd.DataFrame(rows), name="verdicts-evidence", folded=True)
 
 
-def _figure(results: Results, found: dict[Metric, list[Comparison]]) -> Figure:
+def _figure(results: Results, found: dict[Metric, list[stats.Comparison]]) -> Figure:
     """Draw the differences to the baseline in standard deviations over seeds, one panel a metric."""
     methods = [c.a for c in max(found.values(), key=len)]
     numbers = []
-    with house_style():
+    with style.house_style():
         height = 0.9 + 0.26 * len(methods)
-        figure, axes = panels(len(found), width=5.2, height=max(height, 2.0), most=2)
+        figure, axes = style.panels(len(found), width=5.2, height=max(height, 2.0), most=2)
         for axis, (metric, comparisons) in zip(axes, found.items(), strict=True):
-            axis.axvline(0, color=INK, linewidth=0.8)
+            axis.axvline(0, color=style.INK, linewidth=0.8)
             for place, comparison in enumerate(comparisons):
                 known = [row for row in comparison.rows if not math.isnan(row.standardised)]
-                for colour, alike in groupby(known, lambda row: COLOURS.get(row.verdict, EVEN)):  # one artist for many
+                # One artist for many points of one colour.
+                for colour, alike in groupby(known, lambda row: COLOURS.get(row.verdict, style.EVEN)):
                     rows = [(row, row.standardised * (1 if row.direction == "higher" else -1)) for row in alike]
-                    axis.plot(
-                        [float(np.clip(gain, -8, 8)) for _, gain in rows],
-                        [place] * len(rows),
-                        linestyle="none",
-                        marker="o",
-                        markersize=5.5,
-                        color=colour,
-                        markerfacecolor="none" if colour == EVEN else colour,
-                        alpha=0.9,
-                    )
+                    x, y = [float(np.clip(gain, -8, 8)) for _, gain in rows], [place] * len(rows)
+                    face = "none" if colour == style.EVEN else colour
+                    axis.plot(x, y, "o", markersize=5.5, color=colour, markerfacecolor=face, alpha=0.9)
                     numbers += [(metric.name, comparison.a, row.dataset, gain, row.verdict) for row, gain in rows]
-            axis.set_yticks(range(len(comparisons)), [short(c.a) for c in comparisons])
+            axis.set_yticks(range(len(comparisons)), [style.short(c.a) for c in comparisons])
             axis.set_ylim(len(comparisons) - 0.5, -0.5)
             reach = max([abs(min(max(n[3], -8), 8)) for n in numbers if n[0] == metric.name], default=1.0)
             axis.set_xlim(-1.12 * max(reach, 1.0), 1.12 * max(reach, 1.0))

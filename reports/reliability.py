@@ -1,14 +1,22 @@
 """Calibration: reliability diagrams of classes, and of regression the share of observations below each quantile."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Figure, Report, Results, Section, Text
-from bench.api.figure_style import EVEN, house_style, legend, look, panels, short
-from bench.metrics import pit_values, quantile_curve, reliability_curve
+from bench.api import (
+    Array,
+    Figure,
+    Report,
+    Results,
+    Section,
+    Text,
+    pit_values,
+    quantile_curve,
+    reliability_curve,
+    style,
+)
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
@@ -82,27 +90,26 @@ def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
 def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> Figure:
     methods = list(dict.fromkeys(method for points in found.values() for method in points))
     numbers, said = [], []
-    with house_style():
-        figure, axes = panels(len(found), width=3.0, height=2.7)
+    with style.house_style():
+        figure, axes = style.panels(len(found), width=3.0, height=2.7)
         for axis, (dataset, points) in zip(axes, found.items(), strict=True):
-            axis.plot([0, 1], [0, 1], color=EVEN, linestyle=(0, (4, 3)), linewidth=1)
+            axis.plot([0, 1], [0, 1], color=style.EVEN, linestyle=(0, (4, 3)), linewidth=1)
             gaps = {}
             for method, (x, mean, low, high) in points.items():
-                style = look(method)
-                marks: dict[str, Any] = {"marker": style.marker, "markersize": 3.5} if classes else {}
-                axis.plot(x, mean, **style.of_line(), **marks)
+                look = style.look(method)
+                axis.plot(x, mean, **look.of_line(), marker=look.marker if classes else "", markersize=3.5)
                 if len(points) <= 8:
-                    axis.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
+                    axis.fill_between(x, low, high, **look.of_band(0.13))
                 gaps[method] = float(np.abs(mean - x).mean())
                 count = len(x)
                 numbers += list(zip([dataset] * count, [method] * count, x, mean, low, high, strict=True))
             said.append(f"{dataset}: {min(gaps, key=lambda m: gaps[m])}")
-            axis.set_title(short(dataset))
+            axis.set_title(style.short(dataset))
             axis.set_xlabel("confidence" if classes else "predicted probability")
             axis.set_ylabel("share of right predictions" if classes else "share of observations below")
             axis.set_xlim(0, 1)
             axis.set_ylim(0, 1)
-        legend(figure, methods)
+        style.legend(figure, methods)
     first = "confidence" if classes else "predicted probability"
     columns = ["dataset", "method", first, "observed share", "95 % low", "95 % high"]
     what = (

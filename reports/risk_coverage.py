@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Curves, Figure, Report, Results, Section, Text
-from bench.api.figure_style import house_style, legend, look, panels, short
-from bench.metrics import risk_coverage_curve, sort_by_score
+from bench.api import Array, Curves, Figure, Report, Results, Section, Text, risk_coverage_curve, sort_by_score, style
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
@@ -41,24 +39,24 @@ class RiskCoverage(Report):
     def _figure(self, results: Results, found: dict[str, tuple[bool, dict[str, Array]]]) -> Figure:
         methods = list(dict.fromkeys(method for _, curves in found.values() for method in curves))
         numbers, best = [], []
-        with house_style():
-            figure, axes = panels(len(found), width=3.3, height=2.5)
+        with style.house_style():
+            figure, axes = style.panels(len(found), width=3.3, height=2.5)
             for axis, (dataset, (classes, curves)) in zip(axes, found.items(), strict=True):
                 means = {}
                 for method, risks in curves.items():
                     mean, low, high = band(risks)
                     low = np.maximum(low, 0.0)
                     means[method] = float(mean.mean())
-                    axis.plot(GRID, mean, **look(method).of_line())
+                    axis.plot(GRID, mean, **style.look(method).of_line())
                     if len(curves) <= 8:  # beyond, bands hide each other
-                        axis.fill_between(GRID, low, high, color=look(method).colour, alpha=0.15, linewidth=0)
+                        axis.fill_between(GRID, low, high, **style.look(method).of_band())
                     numbers += list(zip([dataset] * 20, [method] * 20, GRID.round(2), mean, low, high, strict=True))
                 best.append(f"{dataset}: {min(means, key=lambda m: means[m])}")
-                axis.set_title(short(dataset))
+                axis.set_title(style.short(dataset))
                 axis.set_xlabel("coverage (share of rows kept)")
                 axis.set_ylabel("error rate" if classes else "RMSE (target unit)")
                 axis.set_xlim(0, 1)
-            legend(figure, methods)
+            style.legend(figure, methods)
         data = pd.DataFrame(numbers, columns=["dataset", "method", "coverage", "risk", "95 % low", "95 % high"])
         caption = (
             f"Risk against coverage, mean over up to {self.seeds} seeds with the 95 % interval of the mean as a band; "

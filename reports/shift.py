@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import house_style, legend, look, panels, short
-from bench.metrics import Metric, catalogue
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
 from bench.reports._words import arrow, band, labelled, methods_of, parts_of
 
 if TYPE_CHECKING:
@@ -51,15 +49,15 @@ class Shift(Report):
         names, clean = _corruptions(own), (own["corruption"] == ALL) & (own["severity"] == 0)
         shown = names[: self.corruptions]
         numbers = []
-        with house_style():
-            figure, axes = panels(len(shown), width=3.0, height=2.2, sharey=True)
+        with style.house_style():
+            figure, axes = style.panels(len(shown), width=3.0, height=2.2, sharey=True)
             for axis, corruption in zip(axes, shown, strict=True):
                 part = own[(own["corruption"] == corruption) | clean]
                 numbers += [(corruption, *row) for row in _curves(axis, part)]
-                axis.set_title(short(corruption))
+                axis.set_title(style.short(corruption))
                 axis.set_xlabel("severity")
                 axis.set_ylabel(labelled(metric))
-            legend(figure, methods_of(own), points=True)
+            style.legend(figure, methods_of(own), points=True)
         data = pd.DataFrame(numbers, columns=["corruption", "method", "severity", "mean", "95 % low", "95 % high"])
         rest = f" {len(names) - len(shown)} more are in the table." if len(names) > len(shown) else ""
         caption = (
@@ -98,16 +96,9 @@ def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, f
         if table.empty:
             continue
         x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy())
-        style = look(method)
-        axis.plot(
-            x,
-            mean,
-            **style.of_line(),
-            marker=style.marker,
-            markersize=4,
-            markerfacecolor=style.of_points()["markerfacecolor"],
-        )
-        axis.fill_between(x, low, high, color=style.colour, alpha=0.14, linewidth=0)
+        look = style.look(method)
+        axis.plot(x, mean, **{**look.of_points(4), **look.of_line()})
+        axis.fill_between(x, low, high, **look.of_band(0.14))
         numbers += list(zip([method] * len(x), x, mean, low, high, strict=True))
     return numbers
 
@@ -117,8 +108,8 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
     count = len(_corruptions(rows))
     whole = rows[rows["corruption"] == ALL]
     rows = rows if whole.empty else whole
-    with house_style():
-        figure, axes = panels(len(metrics), width=3.4, height=2.5)
+    with style.house_style():
+        figure, axes = style.panels(len(metrics), width=3.4, height=2.5)
         for axis, metric in zip(axes, metrics, strict=True):
             own = rows[rows["base"] == metric.name]
             found = _curves(axis, own)
@@ -130,7 +121,7 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
             axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))
-        legend(figure, methods_of(rows), points=True)
+        style.legend(figure, methods_of(rows), points=True)
     data = pd.DataFrame(numbers, columns=["metric", "method", "severity", "mean", "95 % low", "95 % high"])
     over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
     caption = (

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text
-from bench.api.figure_style import COLOURS, house_style, panels, short
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, style
 from bench.reports._words import plural
 
-TRUE, RIVAL = COLOURS[0], COLOURS[3]
+TRUE, RIVAL = style.COLOURS[0], style.COLOURS[3]
 MOST_PANELS = 12
 MOST_DRAWS = 60  # points a level and class
 
@@ -53,8 +52,8 @@ def _stored(results: Results, key: str) -> tuple[Array, Array] | None:
 def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> Figure:
     shown = dict(list(found.items())[:MOST_PANELS])
     numbers, said = [], []
-    with house_style():
-        figure, axes = panels(len(shown), width=3.6, height=2.5, most=2, sharex=True, sharey=True)
+    with style.house_style():
+        figure, axes = style.panels(len(shown), width=3.6, height=2.5, most=2, sharex=True, sharey=True)
         for axis, (method, (levels, softmax)) in zip(axes, shown.items(), strict=True):
             _panel(axis, method, levels, softmax)
             mean, std = softmax.mean(axis=1), softmax.std(axis=1, ddof=1 if softmax.shape[1] > 1 else 0)
@@ -89,7 +88,7 @@ def _panel(axis: Axes, method: str, levels: Array, softmax: Array) -> None:
             label=words,
             linestyle="-" if number == 0 else "--",
         )
-    axis.set_title(short(method))
+    axis.set_title(style.short(method))
     axis.set_xlabel("noise on the image (standard deviation)")
     axis.set_ylabel("softmax output")
     axis.set_ylim(-0.03, 1.03)

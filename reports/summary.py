@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.api import Block, Report, Results, Section, Table, Text
-from bench.metrics import Metric
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
 from bench.reports._words import arrow, methods_of, metrics_of
-from bench.stats import Settings, adjust_p_values, compare_all_pairs
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
@@ -58,10 +56,10 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
     """Return the marks of each dataset; relative metrics test the same as what they are relative to, so need none."""
     if results.baseline is None:
         return {}
-    settings = Settings()
+    settings = stats.Settings()
     wanted = {m.name: m for metrics in shown.values() for m in metrics if m.relative_to is None}
     found: dict[str, list[tuple[str, str, float, float]]] = {}
-    for one in compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
+    for one in stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
         if results.baseline in one.methods:
             base = one.methods.index(results.baseline)
             found.setdefault(one.dataset, []).extend(
@@ -71,7 +69,7 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
             )
     made = {}
     for dataset, tests in found.items():
-        p = adjust_p_values([test[2] for test in tests], settings.correction)
+        p = stats.adjust_p_values([test[2] for test in tests], settings.correction)
         made[dataset] = {
             (metric, method): BETTER if gain > 0 else WORSE
             for (metric, method, _, gain), p_adjusted in zip(tests, p, strict=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table
-from bench.api.figure_style import house_style, legend, look, panels, short
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, style
 
 TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
 POINTS = 60  # of a curve
@@ -70,8 +69,8 @@ def _mean(histories: list[Array]) -> Array | None:
 def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
     methods = list(dict.fromkeys(method for found in histories.values() for method in found))
     numbers, said = [], []
-    with house_style():
-        figure, axes = panels(len(histories), width=3.4, height=2.5)
+    with style.house_style():
+        figure, axes = style.panels(len(histories), width=3.4, height=2.5)
         for axis, (dataset, found) in zip(axes, histories.items(), strict=True):
             ends = {}
             for method, curves in found.items():
@@ -81,18 +80,19 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
                     curve = curves[name]
                     epochs = np.flatnonzero(np.isfinite(curve))
                     epochs = epochs[np.unique(np.geomspace(1, len(epochs), POINTS).astype(int)) - 1]
-                    axis.plot(epochs + 1, curve[epochs], **{**look(method).of_line(), "linewidth": width}, alpha=alpha)
+                    line = {**style.look(method).of_line(), "linewidth": width, "alpha": alpha}
+                    axis.plot(epochs + 1, curve[epochs], **line)
                     kind = name.removeprefix("history/").replace("_", " ")
                     numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
                     ends[method] = float(np.nanmin(curve))
             said.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
-            axis.set_title(short(dataset))
+            axis.set_title(style.short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")
             axis.set_xscale("log")
             if all(row[4] > 0 for row in numbers if row[0] == dataset):
                 axis.set_yscale("log")
-        legend(figure, methods)
+        style.legend(figure, methods)
     data = pd.DataFrame(numbers, columns=["dataset", "method", "loss", "epoch", "value"])
     caption = (
         "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "

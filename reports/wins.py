@@ -8,11 +8,8 @@ import seaborn
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Array, Figure, Report, Results, Section, Text
-from bench.api.figure_style import INK, house_style, short
-from bench.metrics import Metric
+from bench.api import Array, Figure, Metric, Report, Results, Section, Text, stats, style
 from bench.reports._words import arrow, lead_metrics, plural
-from bench.stats import PairwiseTests, Settings, adjust_p_values, compare_all_pairs
 
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
 # dark would replace the ends of the scale and leave what lies between.
@@ -31,7 +28,9 @@ class Wins(Report):
         figures = []
         for metric in lead_metrics(results):
             found = [
-                one for one in compare_all_pairs(results.frame, [metric], cells=results.cells) if len(one.methods) > 1
+                one
+                for one in stats.compare_all_pairs(results.frame, [metric], cells=results.cells)
+                if len(one.methods) > 1
             ]
             if found:
                 figures.append(_figure(metric, found))
@@ -46,13 +45,13 @@ class Wins(Report):
         return Section("Wins, ties and losses", [Text(said), *figures])
 
 
-def _figure(metric: Metric, found: list[PairwiseTests]) -> Figure:
+def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
     methods = list(dict.fromkeys(method for one in found for method in one.methods))
     counts, effect = _counted(found, methods)
     order = np.argsort(-np.nanmean(np.where(np.isnan(effect), 0.5, effect), axis=1), kind="stable")
     methods, counts, effect = [methods[i] for i in order], counts[:, order][:, :, order], effect[order][:, order]
     size = len(methods)
-    with house_style():
+    with style.house_style():
         cell = 0.78 if size <= 8 else 0.62
         figure = MatplotlibFigure(figsize=(2.2 + cell * size, 1.5 + 0.72 * cell * size), layout="constrained")
         axis = figure.subplots()
@@ -76,8 +75,9 @@ def _figure(metric: Metric, found: list[PairwiseTests]) -> Figure:
             xticklabels=False,
             yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
         )
-        axis.set_xticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=40, ha="right", color=INK)
-        axis.set_yticks(np.arange(size) + 0.5, [short(m) for m in methods], rotation=0, va="center", color=INK)
+        names, places = [style.short(m) for m in methods], np.arange(size) + 0.5
+        axis.set_xticks(places, names, rotation=40, ha="right", color=style.INK)
+        axis.set_yticks(places, names, rotation=0, va="center", color=style.INK)
         axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
         axis.grid(False)
         for text in axis.texts:
@@ -103,15 +103,15 @@ def _figure(metric: Metric, found: list[PairwiseTests]) -> Figure:
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 
 
-def _counted(found: list[PairwiseTests], methods: list[str]) -> tuple[Array, Array]:
+def _counted(found: list[stats.PairwiseTests], methods: list[str]) -> tuple[Array, Array]:
     """Return `[better | open | worse, row, column]` counts of datasets, and the mean A12."""
-    settings, size = Settings(), len(methods)
+    settings, size = stats.Settings(), len(methods)
     counts, total, seen = np.zeros((3, size, size)), np.zeros((size, size)), np.zeros((size, size))
     for one in found:
         places = np.array([methods.index(method) for method in one.methods])
         upper = np.triu_indices(len(places), 1)
         p = np.full(one.p.shape, np.nan)
-        p[upper] = adjust_p_values(one.p[upper], settings.correction)
+        p[upper] = stats.adjust_p_values(one.p[upper], settings.correction)
         p.T[upper] = p[upper]
         grid = np.ix_(places, places)
         verdict, known = one.better(p, settings.alpha), ~np.isnan(one.wins)

@@ -1,6 +1,7 @@
 """The rooms of the house and the order of their imports, read from the source."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -82,6 +83,21 @@ def plugin_files() -> list[Path]:
     return [path for kind in KINDS for path in sorted((ROOT / kind).glob("*.py"))]
 
 
+def plugin_names() -> set[str]:
+    """The names of methods and datasets; reports have names such as "summary" that are ordinary words."""
+    named = [p for p in plugin_files() if p.parent.name != "reports" and not p.stem.startswith("_")]
+    return {p.stem.replace("_", "-") for p in named} - {"power"}  # also a word of statistics
+
+
+def data_files() -> list[Path]:
+    """What is in the folders of the core beside its modules, without the suites."""
+    folders = {path.parent for path in core_files().values()} | {
+        p.parent for p in (ROOT / "bench").rglob("templates/*")
+    }
+    found = [path for folder in folders for path in folder.iterdir() if path.is_file()]
+    return [path for path in found if path.suffix not in (".py", ".pyc")]
+
+
 def test_every_module_is_in_a_room() -> None:
     at_the_door = {"bench", "bench.__main__"}
     assert {room(name) for name in core_files().keys() - at_the_door} == set(ROOMS)
@@ -103,21 +119,14 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 @pytest.mark.parametrize("path", plugin_files(), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_a_plugin_imports_the_public_api_and_its_own_helpers(path: Path) -> None:
+def test_a_plugin_imports_bench_api_and_its_own_helpers(path: Path) -> None:
     kind = path.parent.name
-    for name in imports(path):
-        if name.split(".")[0] != "bench":
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in [str(node.module)] if isinstance(node, ast.ImportFrom) else found:
             assert name.split(".")[0] not in KINDS, f"{path}: import it as bench.{name}"
-            continue
-        public = any(name == module or name.startswith(f"{module}.") for module in PUBLIC)
-        helper = name.startswith(f"bench.{kind}._") or name == f"bench.{kind}"
-        assert public or helper, f"{path} imports {name}"
-
-
-PUBLIC = {
-    "bench.api", "bench.metrics", "bench.stats", "bench.errors", "bench.machine.data_files", "bench.machine.download",
-    "bench.machine.torchvision_compat",
-}  # fmt: skip
+            helper = name.startswith(f"bench.{kind}._") or name == f"bench.{kind}"
+            assert name.split(".")[0] != "bench" or name == "bench.api" or helper, f"{path} imports {name}"
 
 
 @pytest.mark.parametrize("name", core_files())
@@ -126,10 +135,16 @@ def test_the_core_names_no_plugin(name: str) -> None:
     plugins = {f"bench.{kind}" for kind in KINDS}
     assert not [i for i in imports(path) if any(i == p or i.startswith(f"{p}.") for p in plugins)]
     strings = {n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant)}
-    # Reports have names such as "summary" that are ordinary words.
-    named = [p for p in plugin_files() if p.parent.name != "reports" and not p.stem.startswith("_")]
-    names = {p.stem.replace("_", "-") for p in named} - {"power"}  # also a word of statistics
-    assert not names & strings
+    assert not plugin_names() & strings
+
+
+def test_data_files_of_the_core_name_no_plugin() -> None:
+    """Suites name plug-ins, that is what they are for; nothing else that is shipped with the core does."""
+    files = {path.parent.relative_to(ROOT / "bench") / path.name: path for path in data_files()}
+    assert len(files) > 5
+    for place, path in files.items():
+        words = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)*", path.read_text("utf-8")))
+        assert not words & plugin_names(), place
 
 
 LIGHT = [

@@ -3,15 +3,13 @@
 python -m tools.cards docs/datasets.md
 """
 
-import argparse
 import inspect
-from dataclasses import MISSING, Field, fields
-from pathlib import Path
 
 from bench.api import Dataset
-from bench.plugins.describe import size
+from bench.plugins.describe import options_of, size
 from bench.plugins.registry import Registry
 from bench.text_tables import markdown_table
+from tools.pages import built_in, write_page
 
 INTRODUCTION = """# Datasets
 
@@ -44,15 +42,14 @@ A table of your own needs no suite: `uqbench run quick --dataset 'csv:houses.csv
 
 def cards(registry: Registry) -> str:
     """Return the page: a table of all built-in datasets, then a card for each."""
-    found = {name: plugin for name, plugin in registry.plugins("dataset").items() if plugin.origin == "built in"}
-    made: dict[str, Dataset] = {name: registry.make("dataset", name, {}) for name in found}
+    found = built_in(registry, "dataset")
     lines = []
-    for name, dataset in made.items():
+    for name, (_, dataset) in found.items():
         rows, row = size(dataset)
         origins = {file.origin for file in dataset.files}
         download = f"{sum(o.size for o in origins):,} bytes" if origins else "none"
         lines.append([f"[{name}](#{name})", dataset.task, rows, row, download])
-    cards = (card(name, found[name].module().__doc__ or "", made[name]) for name in made)
+    cards = (card(name, *about) for name, about in found.items())
     return "\n".join([INTRODUCTION, *markdown_table(("name", "task", "rows", "one row", "download"), lines), *cards])
 
 
@@ -60,7 +57,7 @@ def card(name: str, about: str, dataset: Dataset) -> str:
     """Return what there is to know of one dataset."""
     first, _, rest = inspect.cleandoc(about).partition("\n")
     facts = [("source", dataset.source), ("licence", dataset.licence)]
-    facts += [("option", _option(each, dataset)) for each in fields(dataset)]  # type: ignore[arg-type]  # a dataclass
+    facts += [("option", option.markdown()) for option in options_of(dataset)]
     facts += [("note", note) for note in dataset.notes]
     for file in dataset.files:
         sums = f"sha256 `{file.sha256}`" if file.sha256 else f"md5 `{file.md5}`"
@@ -70,15 +67,5 @@ def card(name: str, about: str, dataset: Dataset) -> str:
     return "\n" + "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _option(field: "Field[object]", dataset: Dataset) -> str:
-    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    if kind == "Literal":
-        kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
-    default = "no default" if field.default is MISSING else f"default {getattr(dataset, field.name)!r}"
-    return f"`{field.name}`: {kind}, {default}"
-
-
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("file", type=Path, help="what is written")
-    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")
+    write_page(__doc__, lambda: cards(Registry()))

@@ -3,9 +3,7 @@
 python -m tools.method_cards docs/methods.md
 """
 
-import argparse
 import inspect
-from pathlib import Path
 
 from bench.api import Method, Problem
 from bench.plugins.describe import options_of, paragraphs
@@ -13,6 +11,7 @@ from bench.plugins.registry import Registry
 from bench.testing.method_training import Cost, count_cost
 from bench.testing.problems import Plain
 from bench.text_tables import markdown_table
+from tools.pages import built_in, write_page
 
 INTRODUCTION = """# Methods
 
@@ -38,15 +37,14 @@ PROBLEMS = {
 
 def cards(registry: Registry) -> str:
     """Return the page: a table of all built-in methods, then a card for each."""
-    found = {name: plugin for name, plugin in registry.plugins("method").items() if plugin.origin == "built in"}
-    made: dict[str, Method] = {name: registry.make("method", name, {}) for name in found}
+    found = built_in(registry, "method")
     columns = ("name", "tasks", "draw", "random numbers", "kept", "networks")
     rows = []
-    for name, method in made.items():
+    for name, (_, method) in found.items():
         draw, numbers, kept = costs(method)
         tasks = ", ".join(task for task in ("regression", "classification") if method.skip(PROBLEMS[task]) is None)
         rows.append([f"[{name}](#{name})", tasks, draw, numbers, kept, str(method.networks)])
-    cards = (card(name, found[name].module().__doc__ or "", made[name]) for name in made)
+    cards = (card(name, *about) for name, about in found.items())
     return "\n".join([INTRODUCTION, *markdown_table(columns, rows), *cards])
 
 
@@ -54,7 +52,7 @@ def card(name: str, about: str, method: Method) -> str:
     """Return what there is to know of one method."""
     text = inspect.cleandoc(about)
     first, _, rest = text.partition("\n")
-    facts = [f"option {option.told()}" for option in options_of(method)]
+    facts = [f"option {option.markdown()}" for option in options_of(method)]
     facts += [f"search `{option}`: {', '.join(map(repr, values))}" for option, values in method.search_space.items()]
     for kind, problem in PROBLEMS.items():
         if reason := method.skip(problem):
@@ -85,6 +83,4 @@ def _fenced(text: str) -> str:
 
 
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("file", type=Path, help="what is written")
-    arguments.parse_args().file.write_text(cards(Registry()) + "\n", "utf-8")
+    write_page(__doc__, lambda: cards(Registry()))

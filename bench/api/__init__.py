@@ -1,56 +1,29 @@
-"""Everything a plug-in author imports. Names are loaded on first use: datasets and reports load no torch."""
+"""Everything a plug-in author imports: `from bench.api import Method, Net, Batch, Tape` (docs/api.md lists all names).
 
+`__init__.pyi` says in which module each name lives. It is read here and by type checkers, and a module is imported when
+one of its names is first used: authors of datasets and reports do not load torch.
+"""
+
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import Any
 
-if TYPE_CHECKING:
-    from bench.api.dataset import Array, Dataset, Problem, Split, Task, float_options, options
-    from bench.api.method import Batch, Method, Net, NewNetwork, as_float32
-    from bench.api.optim import Optimizer, Step
-    from bench.api.report import Block, Curves, Facts, Figure, Report, Results, Section, Table, Text
-    from bench.api.tape import BlankTape, LiveTape, Tape
+from bench.errors import unknown_name
 
-_HOME = {
-    "bench.api.dataset": ("Array", "Dataset", "Problem", "Split", "Task", "float_options", "options"),
-    "bench.api.method": ("Batch", "Method", "Net", "NewNetwork", "as_float32"),
-    "bench.api.optim": ("Optimizer", "Step"),
-    "bench.api.report": ("Block", "Curves", "Facts", "Figure", "Report", "Results", "Section", "Table", "Text"),
-    "bench.api.tape": ("BlankTape", "LiveTape", "Tape"),
-}
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
+_STUB = ast.parse((files(__name__) / "__init__.pyi").read_text("utf-8"))
+_HOME = {name.name: node.module for node in _STUB.body if isinstance(node, ast.ImportFrom) for name in node.names}
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
-        raise AttributeError(f"module 'bench.api' has no attribute {name!r}")
-    return getattr(import_module(_MODULE[name]), name)
+    if name not in _HOME:
+        raise AttributeError(str(unknown_name("name", name, __all__, "bench.api")))
+    home = str(_HOME[name])
+    if home in ("bench", "bench.api"):  # a module or a package that is handed on as a whole
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)
 
 
-__all__ = [
-    "Array",
-    "Batch",
-    "BlankTape",
-    "Block",
-    "Curves",
-    "Dataset",
-    "Facts",
-    "Figure",
-    "LiveTape",
-    "Method",
-    "Net",
-    "NewNetwork",
-    "Optimizer",
-    "Problem",
-    "Report",
-    "Results",
-    "Section",
-    "Split",
-    "Step",
-    "Table",
-    "Tape",
-    "Task",
-    "Text",
-    "as_float32",
-    "float_options",
-    "options",
-]
+def __dir__() -> list[str]:
+    return sorted(__all__)

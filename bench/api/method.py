@@ -16,6 +16,7 @@ from torch.func import functional_call
 
 from bench.api.dataset import Array, Problem, Task
 from bench.api.optim import Optimizer, Step
+from bench.api.style import Look
 from bench.api.tape import Tape
 
 
@@ -81,14 +82,16 @@ class Method:
 
     All hooks are pure: they return new tensors and change nothing. `loss`, `update`, `remember` and `validate` are
     recorded once and replayed, so a counter or a random number of Python's inside them would stand still.
+
+    A search (`search_space`) minimises the validation loss, so an option that acts only after the fit, such as a prior
+    or a level of test noise, is tuned in `finish` instead.
     """
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
     early_stopping: ClassVar[bool] = True  # False: train all epochs, where the end of the training is what is kept
-    # Options worth searching, and the values to try. A search sees the validation loss: what acts after the fit only
-    # (a prior, a level of test noise) is tuned in `finish` instead.
-    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}  # options worth searching, and the values to try
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
+    look: ClassVar[Look | None] = None  # how figures draw it; None: a look that depends on its name alone
     networks: int = 1  # independently trained networks of one cell; draw t comes from network t mod networks
 
     def skip(self, problem: Problem) -> str | None:

@@ -19,12 +19,16 @@ Tensors = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Step:
-    """What changes from step to step; scalars (tensors inside a stack)."""
+    """What changes from step to step; scalars (tensors inside a stack).
+
+    The corrections come from the host in double precision: a power computed on the device depends in its last bit on
+    the place of the member in its stack.
+    """
 
     learning_rate: Tensor
     weight_decay: Tensor
-    correction1: Tensor  # 1 - beta1^t and 1 - beta2^t, from the host in double precision: a power computed on the
-    correction2: Tensor  # device depends in its last bit on where in the stack the member stands
+    correction1: Tensor  # 1 - beta1^t
+    correction2: Tensor  # 1 - beta2^t
     progress: Tensor  # share of the planned training that is done, 0 at the first step
     rows: Tensor  # how many rows the whole training set has: the N of a posterior
 

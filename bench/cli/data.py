@@ -34,13 +34,13 @@ def data() -> None:
 @json_option
 def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
     """Tell where data is looked for, and which files are there."""
-    from bench.machine.data_files import find, folders
+    from bench.machine.data_files import data_folders, find_file
 
     _look_in(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:
-            path = find(file.name)
+            path = find_file(file.name)
             state = "missing" if path is None else "there" if path.stat().st_size == file.size else "damaged"
             rows.append(
                 {
@@ -55,9 +55,9 @@ def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_j
         if not dataset.files:
             rows.append({"dataset": name, "file": None, "bytes": 0, "state": "no download", "path": None, "url": None})
     if as_json:
-        click.echo(json.dumps({"folders": [str(f) for f in folders()], "files": rows}, indent=2))
+        click.echo(json.dumps({"folders": [str(f) for f in data_folders()], "files": rows}, indent=2))
         return
-    for place in folders():
+    for place in data_folders():
         click.echo(f"looked in: {place}{'' if place.is_dir() else ' (no such folder)'}")
     width = max((len(row["dataset"]) for row in rows), default=0)
     for row in rows:
@@ -71,11 +71,11 @@ def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_j
 @plugin_option
 def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> None:
     """Download what is missing (all datasets, or those named) and verify it."""
-    from bench.machine.data_files import folders
+    from bench.machine.data_files import data_folders
     from bench.machine.download import is_there
 
     _look_in(folder, make=True)
-    place, failures = folders()[0], 0
+    place, failures = data_folders()[0], 0
     for name, dataset in _datasets(names, plugins).items():
         if not dataset.files:
             if name in names:
@@ -104,13 +104,13 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
 @json_option
 def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
     """Compare every file that is there with its checksum; exit 1 if one is damaged, or a named one missing."""
-    from bench.machine.data_files import find
+    from bench.machine.data_files import find_file
 
     _look_in(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:
-            path = find(file.name)
+            path = find_file(file.name)
             fault = file.fault(path) if path else None
             state = "missing" if path is None else "damaged" if fault else "ok"
             rows.append({"dataset": name, "file": file.name, "state": state, "path": str(path or ""), "fault": fault})
@@ -140,9 +140,9 @@ def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Datase
 
 
 def _found(dataset: "Dataset") -> bool:
-    from bench.machine.data_files import find
+    from bench.machine.data_files import find_file
 
-    paths = [(file, find(file.name)) for file in dataset.files]
+    paths = [(file, find_file(file.name)) for file in dataset.files]
     return all(path is not None and file.fault(path) is None for file, path in paths)
 
 

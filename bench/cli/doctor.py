@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.errors import UserError
-from bench.machine.data_files import folders
+from bench.machine.data_files import data_folders
 from bench.machine.environment import cores, cpu_model, package_versions
 from bench.plugins.registry import FOLDERS, Registry
 
@@ -93,7 +93,7 @@ def _plugins(registry: Registry) -> list[Finding]:
 
 def _data() -> list[Finding]:
     findings = []
-    for folder in folders():
+    for folder in data_folders():
         if folder.is_dir():
             content = sorted(entry.name for entry in folder.iterdir())
             findings.append(Finding("ok", "data", f"{folder}: {', '.join(content) or 'empty'}"))

@@ -55,32 +55,32 @@ class File:
         return None
 
 
-def folders() -> list[Path]:
+def data_folders() -> list[Path]:
     """Return the folders that are searched, in order. The command line's `--data` sets the variable."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uqbench"
     named = os.environ.get(VARIABLE)
     return [Path(named), cache] if named else [cache]
 
 
-def find(name: str) -> Path | None:
+def find_file(name: str) -> Path | None:
     """Return the first file or folder of that relative name, or None."""
-    return next((folder / name for folder in folders() if (folder / name).exists()), None)
+    return next((folder / name for folder in data_folders() if (folder / name).exists()), None)
 
 
-def missing(name: str) -> str:
+def missing_file(name: str) -> str:
     """Return what to tell a user whose data is not there."""
-    places = " or ".join(str(folder) for folder in folders())
+    places = " or ".join(str(folder) for folder in data_folders())
     return f"{name} was not found in {places}; put it there, or name its folder with --data DIR or {VARIABLE}=DIR"
 
 
 _seen: set[tuple[File, Path, int, int]] = set()  # what was verified in this process: a file, its path, size and time
 
 
-def verified(file: File) -> Path:
+def verified_file(file: File) -> Path:
     """Return the path of a file whose checksum is right; each is read once a process, and again if it changes."""
-    path = find(file.name)
+    path = find_file(file.name)
     if path is None:
-        raise UserError(missing(file.name))
+        raise UserError(missing_file(file.name))
     try:
         facts = path.stat()
         stamp = (file, path.resolve(), facts.st_size, facts.st_mtime_ns)

@@ -7,6 +7,9 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
 from bench.api import Dataset
+from bench.api.style import Look
+from bench.errors import UserError
+from bench.plugins.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Option:
     default: str  # '' where there is none
     meaning: str  # the comment behind it
 
-    def told(self) -> str:
+    def markdown(self) -> str:
         """Return the option in one line of Markdown."""
         default = f"default {self.default}" if self.default else "no default"
         return f"`{self.name}`: {self.kind}, {default}" + (f"; {self.meaning}" if self.meaning else "")
@@ -55,11 +58,11 @@ def _option(field: "Field[Any]", plugin: object) -> Option:
     elif hasattr(field.type, "__args__"):
         kind = str(field.type)
     default = "" if field.default is MISSING else repr(field.default)  # whatever this one was made with
-    return Option(field.name, kind, default, _comment(type(plugin), field.name))
+    return Option(field.name, kind, default, comment(type(plugin), field.name))
 
 
-def _comment(cls: type[Any], option: str) -> str:
-    """Return the comment behind an option, in the class that declares it."""
+def comment(cls: type[Any], option: str) -> str:
+    """Return the comment behind a field or attribute, in the class that declares it."""
     for owner in cls.__mro__:
         if option in vars(owner).get("__annotations__", {}):
             found = re.search(rf"^    {option}:[^#\n]*#\s*([^\n]*)$", inspect.getsource(owner), re.MULTILINE)
@@ -79,3 +82,12 @@ def size(dataset: Dataset) -> tuple[str, str]:
     if len(shape) == 2:
         return f"{shape[0]:,}", f"{shape[1]} feature{'s' * (shape[1] != 1)}"
     return f"{shape[0]:,}", f"image {' x '.join(map(str, shape[1:]))}"
+
+
+def declared_look(registry: Registry, method: str) -> Look | None:
+    """Return how a method declares to be drawn, by its name; None where no plug-in of that name can be loaded."""
+    try:
+        look = registry.load("method", method).look
+    except UserError:
+        return None
+    return look if isinstance(look, Look) else None

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from bench.api.figure_style import COLOURS, EVEN, GRID, INK, PAPER, SOFT
+from bench.api.style import COLOURS, EVEN, GRID, INK, PAPER, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

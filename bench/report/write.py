@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from bench.api import Facts, Figure, Report, Section, Table, Text
+from bench.api import Facts, Figure, Report, Section, Table, Text, style
 from bench.errors import UserError, unknown_name
+from bench.plugins.describe import declared_look
 from bench.plugins.registry import Registry, in_one_line
 from bench.report.figures import Image, drawn
 from bench.report.tables import cells, csv_text, escaped, latex, markdown
@@ -51,9 +53,10 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
     names = Names()
-    parts = [_made("", "All suites", plugins, lambda plugin: plugin.overall(results), names)]
-    for one in results:
-        parts.append(_made(one.suite, f"{one.suite}: {one.title}", plugins, _of(one), names, broken))
+    with style.declared_looks(partial(declared_look, registry)):
+        parts = [_made("", "All suites", plugins, lambda plugin: plugin.overall(results), names)]
+        for one in results:
+            parts.append(_made(one.suite, f"{one.suite}: {one.title}", plugins, _of(one), names, broken))
     try:
         return _write(parts, out, store.address)
     except OSError as error:

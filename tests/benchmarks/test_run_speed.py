@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.machine.data_files import find
+from bench.machine.data_files import find_file
 
 NOTHING = '''
 """Nothing: two rows to train on, two to test."""
@@ -73,7 +73,7 @@ def test_ten_thousand_cells_that_do_nothing(tmp_path: Path) -> None:
     print(json.dumps(json.loads(told.stdout))[:300])
 
 
-@pytest.mark.skipif(find("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
+@pytest.mark.skipif(find_file("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
 def test_a_second_worker(tmp_path: Path) -> None:
     seeds = os.environ.get("UQBENCH_SEEDS", "5")
     taken = {}

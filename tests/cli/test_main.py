@@ -252,8 +252,8 @@ def test_data_names_the_folder_for_datasets(
     monkeypatch.setenv("UQBENCH_DATA", "")
     body = (
         "@dataclass(frozen=True)\nclass Mine(Dataset):\n    task = 'regression'\n"
-        "    def skip(self):\n        from bench.machine.data_files import find, missing\n"
-        "        return None if find('mine.txt') else missing('mine.txt')\n"
+        "    def skip(self):\n        from bench.machine.data_files import find_file, missing_file\n"
+        "        return None if find_file('mine.txt') else missing_file('mine.txt')\n"
         "    def load(self, split):\n        x = np.arange(9.0)[:, None] + split\n"
         "        return Split('regression', x, x[:, 0], x, x[:, 0])\n"
     )

@@ -9,7 +9,7 @@ from bench.api import Array, Dataset
 from bench.datasets._splits import gap_indices, published_indices
 from bench.datasets._uci import Uci
 from bench.errors import UserError
-from bench.machine.data_files import File, find
+from bench.machine.data_files import File, find_file
 from bench.plan.cells import checked
 from bench.plugins.registry import Registry
 
@@ -237,7 +237,7 @@ def test_a_split_that_does_not_exist(split: int, table: Array, data_folder: Path
 def test_a_changed_file_is_refused_even_after_a_good_load(table: Array, data_folder: Path) -> None:
     dataset = small(written(data_folder, table), 31, 2)()
     dataset.load(0)
-    path = find("uci/small/data.txt")
+    path = find_file("uci/small/data.txt")
     assert path is not None
     content = path.read_bytes()
     path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])  # one bit of the last digit

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.machine.data_files import find
+from bench.machine.data_files import find_file
 from tests.faults.harness import assert_same, kept, started
 
 SMALL = """
@@ -53,7 +53,7 @@ def test_a_killed_study_goes_on_with_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("UQBENCH_FAULTS" not in os.environ, reason="several minutes of training: make faults")
-@pytest.mark.skipif(find("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
+@pytest.mark.skipif(find_file("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
 def test_a_part_of_the_regression_study(tmp_path: Path) -> None:
     _killed_twice("uci-small", tmp_path, 3, "--engine", "local", "--workers", "1", *REAL, "mcni-fixed")
 

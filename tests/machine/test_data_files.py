@@ -4,19 +4,19 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
-from bench.machine.data_files import VARIABLE, File, find, folders, missing, verified
+from bench.machine.data_files import VARIABLE, File, data_folders, find_file, missing_file, verified_file
 
 
 def test_the_named_folder_comes_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "named"))
-    assert folders() == [tmp_path / "named", tmp_path / "cache" / "uqbench"]
-    assert find("a/b.txt") is None
-    for folder in reversed(folders()):
+    assert data_folders() == [tmp_path / "named", tmp_path / "cache" / "uqbench"]
+    assert find_file("a/b.txt") is None
+    for folder in reversed(data_folders()):
         (folder / "a").mkdir(parents=True)
         (folder / "a" / "b.txt").touch()
-        assert find("a/b.txt") == folder / "a" / "b.txt"
-    assert find("a") == tmp_path / "named" / "a"
+        assert find_file("a/b.txt") == folder / "a" / "b.txt"
+    assert find_file("a") == tmp_path / "named" / "a"
 
 
 def test_without_a_name_only_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,12 +24,12 @@ def test_without_a_name_only_the_cache(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(tmp_path))
     for value in (None, ""):
         monkeypatch.delenv(VARIABLE, raising=False) if value is None else monkeypatch.setenv(VARIABLE, value)
-        assert folders() == [tmp_path / ".cache" / "uqbench"]
+        assert data_folders() == [tmp_path / ".cache" / "uqbench"]
 
 
 def test_missing_says_where_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    told = missing("uci/protein")
+    told = missing_file("uci/protein")
     for said in ("uci/protein", str(tmp_path), "--data DIR", f"{VARIABLE}=DIR"):
         assert said in told
 
@@ -62,13 +62,13 @@ def test_verified_gives_the_right_file_and_refuses_the_others(tmp_path: Path, mo
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     file = File("a", "http://x", 7, SUM)
     with pytest.raises(UserError, match="a was not found"):
-        verified(file)
+        verified_file(file)
     (tmp_path / "a").write_bytes(b"contend")
     with pytest.raises(UserError, match="not the published file"):
-        verified(file)
+        verified_file(file)
     (tmp_path / "a").write_bytes(b"content")
-    assert verified(file) == tmp_path / "a"
+    assert verified_file(file) == tmp_path / "a"
     (tmp_path / "a").unlink()
     (tmp_path / "a").mkdir()
     with pytest.raises(UserError):
-        verified(file)
+        verified_file(file)

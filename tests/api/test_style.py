@@ -2,31 +2,48 @@
 
 import io
 import re
+from functools import partial
 
 import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
-from bench.api.figure_style import COLOURS, Look, house_style, look, panels, short
+from bench.api.style import COLOURS, Look, declared_looks, house_style, look, panels, short
+from bench.methods.mcni_fixed import MCNIFixed
+from bench.plugins.describe import declared_look
 from bench.plugins.registry import Registry
 from bench.report.figures import drawn
 
 
 def test_built_in_methods_look_different() -> None:
-    names = list(Registry().plugins("method"))
-    looks = [(look(name).colour, str(look(name).line), look(name).marker, look(name).filled) for name in names]
-    assert len(set(looks)) == len(names) >= 20
+    registry = Registry()
+    with declared_looks(partial(declared_look, registry)):
+        looks = {name: look(name) for name in registry.plugins("method")}
+    assert len(set(looks.values())) == len(looks) >= 20
+    assert all(one.filled for one in looks.values())
+    assert looks["mcni-fixed"] == MCNIFixed.look == Look("blue", "-", "^")
 
 
 def test_a_look_depends_on_the_name_alone() -> None:
     before = look("my-own")
     for number in range(100):
         look(f"other-{number}")
-    look.cache_clear()
-    assert look("my-own") == before
-    assert isinstance(before, Look)
-    assert not before.filled  # nobody outside of the list looks like one in it
-    assert before.colour in COLOURS
+    with declared_looks(partial(declared_look, Registry())):
+        assert look("my-own") == before
+    assert not before.filled  # no declared look is like it
+    assert before.hex in COLOURS
+
+
+def test_declared_looks_are_forgotten_after_the_block() -> None:
+    with declared_looks(lambda method: Look("red", ":", "h")):
+        assert look("mcni-fixed") == Look("red", ":", "h")
+    assert look("mcni-fixed") != Look("red", ":", "h")
+
+
+@pytest.mark.parametrize("wrong", [("blu", "-", "o"), ("blue", "=", "o"), ("blue", "-", "O")])
+def test_an_unknown_look_is_refused(wrong: tuple[str, str, str]) -> None:
+    with pytest.raises(ValueError, match=r"Look: unknown (colour|line|marker)"):
+        Look(*wrong)
 
 
 def test_settings_are_as_before() -> None:

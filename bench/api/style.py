@@ -7,20 +7,24 @@ same figure on dark and on light paper.
 
 import hashlib
 import math
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from bench.errors import unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9")
-LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+PALETTE = {
+    **{"blue": "#0173b2", "orange": "#de8f05", "green": "#029e73", "red": "#d55e00"},
+    **{"pink": "#cc78bc", "brown": "#ca9161", "grey": "#949494", "sky": "#56b4e9"},
+}
+COLOURS = tuple(PALETTE.values())
+LINES: dict[str, Any] = {"-": "-", "--": (0, (4, 1.5)), ":": (0, (1, 1.2)), "-.": (0, (6, 1.5, 1, 1.5))}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 
 INK, SOFT, GRID, PAPER = "#1f2329", "#57606b", "#d8dee5", "#ffffff"
@@ -32,40 +36,63 @@ MOST_NAMED = 24  # characters of a name in a figure; the data table has it whole
 
 @dataclass(frozen=True)
 class Look:
-    """How a method is drawn."""
+    """How a method is drawn: names of a colour, a line and a marker, as in `Look("blue", "--", "o")`."""
 
-    colour: str
-    line: Any
-    marker: str
-    filled: bool
+    colour: str  # in PALETTE
+    line: str = "-"  # in LINES
+    marker: str = "o"  # in MARKERS
+    filled: bool = True  # an open marker tells looks that no plug-in declares from those that one does
+
+    def __post_init__(self) -> None:
+        for kind, value, known in (
+            ("colour", self.colour, PALETTE),
+            ("line", self.line, LINES),
+            ("marker", self.marker, MARKERS),
+        ):
+            if value not in known:
+                raise ValueError(str(unknown_name(kind, value, known, "Look")))
+
+    @property
+    def hex(self) -> str:
+        """The colour as matplotlib takes it."""
+        return PALETTE[self.colour]
 
     def of_line(self) -> dict[str, Any]:
         """Return the arguments of `Axes.plot` for a curve without markers."""
-        return {"color": self.colour, "linestyle": self.line, "linewidth": 1.6}
+        return {"color": self.hex, "linestyle": LINES[self.line], "linewidth": 1.6}
 
-    def of_points(self) -> dict[str, Any]:
+    def of_points(self, size: float = 5.5) -> dict[str, Any]:
         """Return the arguments of `Axes.plot` for the markers."""
-        face = self.colour if self.filled else PAPER
-        return {"color": self.colour, "marker": self.marker, "markerfacecolor": face, "markersize": 5.5}
+        face = self.hex if self.filled else PAPER
+        return {"color": self.hex, "marker": self.marker, "markerfacecolor": face, "markersize": size}
+
+    def of_band(self, alpha: float = 0.15) -> dict[str, Any]:
+        """Return the arguments of `Axes.fill_between` for an interval around a curve."""
+        return {"color": self.hex, "alpha": alpha, "linewidth": 0}
 
 
-@cache
+Declared = Callable[[str], Look | None]
+_declared: ContextVar[Declared] = ContextVar("declared", default=lambda method: None)
+
+
+@contextmanager
+def declared_looks(declared: Declared) -> Iterator[None]:
+    """Draw methods as `declared` says, which returns the look that the plug-in of a name declares, or None."""
+    token = _declared.set(declared)
+    try:
+        yield
+    finally:
+        _declared.reset(token)
+
+
 def look(method: str) -> Look:
-    """Return how a method is drawn: it depends on its name and on nothing else."""
-    known = _known()
-    if method in known:
-        colour, line, marker = known[method]
-        return Look(COLOURS[colour], LINES[line], MARKERS[marker], True)
+    """Return how a method is drawn: as its plug-in declares, else a look that depends on its name and nothing else."""
+    if (own := _declared.get()(method)) is not None:
+        return own
     number = int.from_bytes(hashlib.blake2b(method.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-    number, colour = divmod(number, len(COLOURS))
+    number, colour = divmod(number, len(PALETTE))
     number, marker = divmod(number, len(MARKERS))
-    return Look(COLOURS[colour], LINES[number % len(LINES)], MARKERS[marker], False)
-
-
-@cache
-def _known() -> dict[str, tuple[int, int, int]]:
-    table = tomllib.loads((files("bench.api") / "figure_style.toml").read_text("utf-8"))["methods"]
-    return {name: (colour, line, marker) for name, (colour, line, marker) in table.items()}
+    return Look(list(PALETTE)[colour], list(LINES)[number % len(LINES)], MARKERS[marker], filled=False)
 
 
 def short(name: str) -> str:
@@ -149,10 +176,6 @@ def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) ->
     """Put one legend of all methods below a figure."""
     from matplotlib.lines import Line2D
 
-    lines = []
-    for style in map(look, methods):
-        marks: dict[str, Any] = {"marker": style.marker, "markersize": 4} if points else {}
-        face: dict[str, Any] = {} if style.filled or not points else {"markerfacecolor": PAPER}
-        lines.append(Line2D([], [], **style.of_line(), **marks, **face))
+    lines = [Line2D([], [], **{**(own.of_points(4) if points else {}), **own.of_line()}) for own in map(look, methods)]
     columns = min(len(methods), max(2, int(figure.get_figwidth() // 1.5)))
     figure.legend(lines, [short(m) for m in methods], loc="outside lower center", ncols=columns, handlelength=2.6)

@@ -1,0 +1,55 @@
+"""Every name of bench.api and the module that defines it: the only list of them, read at run time, too."""
+
+from bench import stats as stats
+from bench.api import corruptions as corruptions
+from bench.api import style as style
+from bench.api.dataset import Array as Array
+from bench.api.dataset import Dataset as Dataset
+from bench.api.dataset import Problem as Problem
+from bench.api.dataset import Split as Split
+from bench.api.dataset import Task as Task
+from bench.api.dataset import float_options as float_options
+from bench.api.dataset import options as options
+from bench.api.method import Batch as Batch
+from bench.api.method import Method as Method
+from bench.api.method import Net as Net
+from bench.api.method import NewNetwork as NewNetwork
+from bench.api.method import as_float32 as as_float32
+from bench.api.optim import Optimizer as Optimizer
+from bench.api.optim import Step as Step
+from bench.api.report import Block as Block
+from bench.api.report import Curves as Curves
+from bench.api.report import Facts as Facts
+from bench.api.report import Figure as Figure
+from bench.api.report import Report as Report
+from bench.api.report import Results as Results
+from bench.api.report import Section as Section
+from bench.api.report import Table as Table
+from bench.api.report import Text as Text
+from bench.api.style import Look as Look
+from bench.api.tape import BlankTape as BlankTape
+from bench.api.tape import LiveTape as LiveTape
+from bench.api.tape import Tape as Tape
+from bench.api.tape import TapeLength as TapeLength
+from bench.errors import UserError as UserError
+from bench.errors import unknown_name as unknown_name
+from bench.machine.data_files import File as File
+from bench.machine.data_files import data_folders as data_folders
+from bench.machine.data_files import find_file as find_file
+from bench.machine.data_files import missing_file as missing_file
+from bench.machine.data_files import verified_file as verified_file
+from bench.machine.download import by_hand as by_hand
+from bench.machine.download import download as download
+from bench.machine.download import extract as extract
+from bench.machine.torchvision_compat import import_torchvision as import_torchvision
+from bench.metrics import Metric as Metric
+from bench.metrics import catalogue as catalogue
+from bench.metrics import condition as condition
+from bench.metrics import declaration as declaration
+from bench.metrics import pit_values as pit_values
+from bench.metrics import quantile_curve as quantile_curve
+from bench.metrics import reliability_curve as reliability_curve
+from bench.metrics import risk_coverage_curve as risk_coverage_curve
+from bench.metrics import sort_by_score as sort_by_score
+
+__all__: list[str]
