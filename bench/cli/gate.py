@@ -105,7 +105,7 @@ def gate(
     plugins: Sequence[str],
 ) -> None:
     """Tell whether any number of SUITE is worse than its baseline: exit 0 if not, 1 if so."""
-    from bench.gate import files, text
+    from bench.gate import output
     from bench.gate.baseline import read_baseline
     from bench.gate.same_suite import check_suite_against
     from bench.stats.sequential import doubling
@@ -120,10 +120,10 @@ def gate(
     with _measuring(chosen, plugins, store, workers, seeds) as measure:
         made = gate_suite(chosen, held_to, measure, looks)
     if junit:
-        files.write(Path(junit), files.junit(made, strict=strict))
+        output.write(Path(junit), output.junit(made, strict=strict))
     if markdown_file:
-        files.write(Path(markdown_file), text.markdown(made, strict=strict))
-    click.echo(files.as_json(made, strict=strict) if json_ else "\n".join(text.gate_lines(made, strict=strict)))
+        output.write(Path(markdown_file), output.markdown(made, strict=strict))
+    click.echo(output.as_json(made, strict=strict) if json_ else "\n".join(output.gate_lines(made, strict=strict)))
     if made.failing(strict=strict):
         sys.exit(1)
 

@@ -1,13 +1,11 @@
-"""Baselines: what a suite measured, in a file that people read, review and keep under version control.
+"""Baselines: the values of a suite in a file that people read, review and keep under version control.
 
-JSON with sorted keys and one line a metric, so that a change of one number is a change of one line. Numbers are written
-with all their digits: a baseline can be met to the last bit.
+JSON with sorted keys and one line per metric, so that a change of one number is a change of one line. Numbers are
+written with all their digits: a gate can compare to the last bit.
 """
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from bench.errors import UserError
 from bench.gate.values import Measured, Place
+from bench.machine.files import write_whole
 from bench.stats.tests import Array
 from bench.store.schema import content_hash
 
@@ -34,7 +33,7 @@ class Reason:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What a suite is held to."""
+    """The values that a suite is compared with."""
 
     suite: str
     asked: Mapping[str, Any]
@@ -43,18 +42,19 @@ class Baseline:
 
     @property
     def suite_hash(self) -> str:
-        """A short name for what was asked."""
+        """The hash of what the suite asked for."""
         return content_hash(json.dumps(self.asked, sort_keys=True))
 
     @property
     def code(self) -> str:
-        """The code that made it."""
+        """The versions of the code that computed the values."""
         return ", ".join(self.measured.codes) or "unknown"
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Write a baseline, whole or not at all."""
-    about = {
+    """Write a baseline; the file is never left half written."""
+    values = {p: {m: _plain(row) for m, row in rows.items()} for p, rows in baseline.measured.values.items()}
+    content = {
         "asked": baseline.asked,
         "code": baseline.code,
         "environment": dict(baseline.measured.environment),
@@ -64,24 +64,18 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         "seeds": list(baseline.measured.seeds),
         "suite": baseline.suite,
         "suite_hash": baseline.suite_hash,
-        "values": _nested(
-            {place: {m: _plain(row) for m, row in rows.items()} for place, rows in baseline.measured.values.items()}
-        ),
+        "values": _nested(values),
     }
-    text = _dumped(about) + "\n"
+    text = _dump(content) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        write_whole(path, lambda file: file.write(text.encode()))
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline; say what is wrong with a file that is none."""
+    """Read a baseline; raise UserError with what is wrong about a file that is not one."""
     try:
         raw = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -109,15 +103,15 @@ def _read(raw: Mapping[str, Any]) -> Baseline:
             for metric, row in metrics.items():
                 if len(row) != len(seeds):
                     raise ValueError(f"{dataset} {method} {metric} has {len(row)} values for {len(seeds)} seeds")
-                numbers = [math.nan if value is None else float(value) for value in row]
-                values.setdefault((dataset, method), {})[metric] = np.array(numbers)
+                numbers = np.array([math.nan if value is None else float(value) for value in row])
+                values.setdefault((dataset, method), {})[metric] = numbers
     lost = {
         (dataset, method): {status: tuple(which) for status, which in statuses.items()}
         for dataset, methods in raw["lost"].items()
         for method, statuses in methods.items()
     }
-    made = Measured(seeds, values, lost, raw["environment"], {raw["code"]: 0} if raw["code"] else {})
-    return Baseline(raw["suite"], raw["asked"], made, tuple(Reason(**each) for each in raw["reasons"]))
+    measured = Measured(seeds, values, lost, raw["environment"], {raw["code"]: 0} if raw["code"] else {})
+    return Baseline(raw["suite"], raw["asked"], measured, tuple(Reason(**each) for each in raw["reasons"]))
 
 
 def _nested(places: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
@@ -128,16 +122,16 @@ def _nested(places: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _plain(row: Array) -> list[float | str | None]:
-    """JSON has neither NaN nor infinity: null, and a word."""
+    """Return values for JSON, which has neither NaN (null here) nor infinity (a string here)."""
     return [None if math.isnan(v) else v if math.isfinite(v) else str(v) for v in row.tolist()]
 
 
-def _dumped(value: Any, indent: str = "") -> str:
+def _dump(value: Any, indent: str = "") -> str:
     """Return JSON with sorted keys, objects over several lines, lists of plain values on one."""
     deeper = indent + "  "
     if isinstance(value, Mapping) and value:
-        rows = [f"{deeper}{json.dumps(str(k))}: {_dumped(value[k], deeper)}" for k in sorted(value)]
+        rows = [f"{deeper}{json.dumps(str(k))}: {_dump(value[k], deeper)}" for k in sorted(value)]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
-        return "[\n" + ",\n".join(f"{deeper}{_dumped(each, deeper)}" for each in value) + f"\n{indent}]"
+        return "[\n" + ",\n".join(f"{deeper}{_dump(each, deeper)}" for each in value) + f"\n{indent}]"
     return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bench.gate.baseline import Baseline
 from bench.gate.environment_diff import differences, same_machine
 from bench.gate.values import Measured, Place
-from bench.gate.verdicts import FAILING, FEWEST_PAIRS, RUNS, Compared, Rules, Verdict, compare, decide
+from bench.gate.verdicts import FAILING, FEWEST_PAIRS, RUNS, MetricComparison, Rules, Verdict, compare, decide
 from bench.stats.sequential import levels
 
 # Measure the first so many seeds of these places (None: of all there are).
@@ -35,7 +35,7 @@ class Gate:
     """What became of a gate."""
 
     suite: str
-    rows: tuple[Compared, ...]
+    rows: tuple[MetricComparison, ...]
     rules: Rules
     seeds: int
     values: int  # numbers that were compared
@@ -54,7 +54,7 @@ class Gate:
         """Return how often each verdict was given."""
         return Counter(row.verdict for row in self.rows)
 
-    def failing(self, *, strict: bool = False) -> list[Compared]:
+    def failing(self, *, strict: bool = False) -> list[MetricComparison]:
         """Return the rows that make the gate fail."""
         bad = (*FAILING, "inconclusive") if strict else FAILING
         return [row for row in self.rows if row.verdict in bad]
@@ -65,11 +65,11 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
     seeds = len(baseline.measured.seeds)
     planned = tuple(looks) or (seeds,)
     alphas, equivalence = _spent(rules.alpha, planned), _spent(rules.equivalence_alpha, planned)
-    settled: list[Compared] = []
+    settled: list[MetricComparison] = []
     open_places: set[Place] | None = None
     cells = 0  # that were needed so far
     first: Measured | None = None
-    rows: list[Compared] = []
+    rows: list[MetricComparison] = []
     used = 0
     for number, (look, alpha, alpha_equivalent) in enumerate(zip(planned, alphas, equivalence, strict=True)):
         used = number + 1
@@ -102,7 +102,7 @@ def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
 def _told(
     baseline: Baseline,
     now: Measured,
-    rows: Sequence[Compared],
+    rows: Sequence[MetricComparison],
     rules: Rules,
     work: tuple[tuple[int, ...], int],
     *,

@@ -1,6 +1,6 @@
-"""The gate inside pytest: `pytest --uqbench-baseline FILE`, one test a method, dataset and metric family.
+"""The gate inside pytest: `pytest --uqbench-baseline FILE`, one test per method, dataset and metric family.
 
-Every pytest of an environment loads this module, so it imports nothing of weight and does nothing without its option.
+Every pytest of an environment loads this module, so it imports nothing slow and does nothing without its option.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ GROUP = "uqbench", "the gate of uqbench"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the options of the gate."""
     group = parser.getgroup(*GROUP)
-    group.addoption("--uqbench-baseline", metavar="FILE", help="hold the suite of this baseline to it, as tests")
+    group.addoption("--uqbench-baseline", metavar="FILE", help="compare the suite of this baseline with it, as tests")
     group.addoption(
         "--uqbench-suite", metavar="SUITE", help="the suite file, where it is not a built-in one of the baseline's name"
     )
-    group.addoption("--uqbench-store", metavar="URL", help="read what is stored there and run the rest into it")
-    group.addoption("--uqbench-strict", action="store_true", help="inconclusive comparisons fail, too")
+    group.addoption("--uqbench-store", metavar="URL", help="read stored cells from there and store new ones")
+    group.addoption("--uqbench-strict", action="store_true", help="inconclusive comparisons fail as well")
     group.addoption(
         "--uqbench-plugin", action="append", default=[], metavar="FILE", help="a file with a plug-in; may be repeated"
     )
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the gate's tests to what was collected, before -k and -m choose among them."""
+    """Add the gate's tests to the collected ones, before -k and -m select."""
     if path := config.getoption("uqbench_baseline"):
         from bench.errors import UserError
 
@@ -56,22 +56,22 @@ class Run:
         self.baseline: Baseline = read_baseline(Path(path))
         self.suite = load_suite(config.getoption("uqbench_suite") or self.baseline.suite).only([], [])
         check_suite_against(self.suite, self.baseline, path)
-        self._made: Gate | None = None
+        self._gate: Gate | None = None
 
     @property
-    def made(self) -> "Gate":
+    def gate(self) -> "Gate":
         """The gate, run once."""
-        if self._made is None:
+        if self._gate is None:
             from bench.gate.measure import Measuring, gate_suite, store_for
             from bench.plugins.registry import Registry
 
             registry = Registry([Path(file) for file in self.config.getoption("uqbench_plugin")])
             with store_for(self._store()) as store:
-                self._made = gate_suite(self.suite, self.baseline, Measuring(self.suite, registry, store))
-        return self._made
+                self._gate = gate_suite(self.suite, self.baseline, Measuring(self.suite, registry, store))
+        return self._gate
 
     def _store(self) -> str | None:
-        """The processes of pytest-xdist share one store, and with it the work: a store gives each cell out once."""
+        """Return the store; the processes of pytest-xdist share one, so that each cell is run once."""
         given: str | None = self.config.getoption("uqbench_store")
         worker: dict[str, Any] | None = getattr(self.config, "workerinput", None)
         if given or worker is None:
@@ -80,12 +80,12 @@ class Run:
 
 
 def worker_folder(config: pytest.Config) -> Path:
-    """Return where the processes of pytest-xdist meet."""
+    """Return the folder that the processes of pytest-xdist share."""
     return Path(config.rootpath) / ".pytest_cache" / "uqbench"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove what the processes of pytest-xdist shared; the one that started them does it."""
+    """Remove the folder that the processes of pytest-xdist shared, in the process that started them."""
     config = session.config
     if config.getoption("uqbench_baseline") and not hasattr(config, "workerinput"):
         import shutil
@@ -101,7 +101,7 @@ class GateCollector(pytest.Collector):
         self.run = run
 
     def collect(self) -> "Iterator[GateItem]":
-        """Yield one test a method, dataset and metric family of the baseline."""
+        """Yield one test per method, dataset and metric family of the baseline."""
         from bench.metrics import find_declaration
 
         for (dataset, method), rows in sorted(self.run.baseline.measured.values.items()):
@@ -120,16 +120,15 @@ class GateItem(pytest.Item):
         self.run, self.place, self.family = run, place, family
 
     def runtest(self) -> None:
-        """Fail where a metric of the family regressed, or where cells were lost."""
-        from bench.gate.text import told
+        """Fail where a metric of the family regressed, or where cells have no result."""
+        from bench.gate.output import sentence
 
-        own = [row for row in self.run.made.rows if row.place == self.place and row.family in (self.family, "")]
-        bad = [row for row in self.run.made.failing(strict=self.run.strict) if row in own]
-        if bad:
-            raise GateFailure("\n".join(told(row) for row in bad))
-        compared = [row for row in own if row.verdict not in ("not compared", "new")]
-        if not compared:
-            pytest.skip("; ".join(told(row) for row in own) or "nothing to compare")
+        own = [row for row in self.run.gate.rows if row.place == self.place and row.family in (self.family, "")]
+        failed = [row for row in self.run.gate.failing(strict=self.run.strict) if row in own]
+        if failed:
+            raise GateFailure("\n".join(sentence(row) for row in failed))
+        if all(row.verdict in ("not compared", "new") for row in own):
+            pytest.skip("; ".join(sentence(row) for row in own) or "nothing to compare")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the numbers instead of a traceback."""
@@ -140,9 +139,9 @@ class GateItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return what stands for the test in a report."""
+        """Return the name of the test in a report."""
         return Path(self.config.rootpath), None, f"uqbench gate: {self.name}"
 
 
-class GateFailure(Exception):  # noqa: N818  # a failure of the test, no error of the program
-    """What regressed, in words."""
+class GateFailure(Exception):  # noqa: N818  # a test that failed, not an error of the program
+    """The comparisons that failed, one sentence each."""

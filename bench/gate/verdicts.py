@@ -1,16 +1,16 @@
-"""The decision: each metric of each method on each dataset against its baseline.
+"""The verdicts of a gate: each metric of each method on each dataset is compared with its baseline.
 
-Values are paired by seed and compared as losses (lower is better). Not to the last bit alike, they are decided by
-one-sided paired t-tests, corrected after Holm for all comparisons of the gate:
+Values are paired by seed and compared as losses (lower is better). Identical values are not tested and do not count
+towards the correction. All others are decided by one-sided paired t-tests with Holm's correction over the gate:
 
     regressed     "not worse" is rejected, and the mean change is beyond the margin
     improved      the same in the other direction
     equivalent    two one-sided tests (TOST) place the change within the margin
     inconclusive  none of these
 
-A change that is real but within the margin is equivalent, which is what the margin is for. At the same seeds a change
-of the code moves pairs together, and the test sees small effects; where nothing ties the pairs (other seeds, chaos
-after a rounding) the differences are still independent with mean zero, and the test keeps its level.
+A real change within the margin is equivalent: that is what the margin is for. At the same seeds a change of the code
+moves pairs together, and the test detects small effects. Where pairs are unrelated (other seeds, chaotic training after
+a rounding) the differences are still independent with mean zero, and the test keeps its level.
 """
 
 import math
@@ -32,22 +32,22 @@ from bench.stats.tests import Array, equivalence_test, is_constant, standard_err
 
 Verdict = Literal["identical", "equivalent", "improved", "regressed", "inconclusive", "missing", "new", "not compared"]
 FAILING: tuple[Verdict, ...] = ("regressed", "missing")
-FEWEST_PAIRS = 5  # below, only identity is a verdict
-RUNS = "runs"  # stands for a metric where cells themselves were lost
+FEWEST_PAIRS = 5  # with fewer there is no test, only identity
+RUNS = "runs"  # in place of a metric, where cells have no result
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a gate decides by."""
+    """The levels and margins of a gate."""
 
-    alpha: float = 0.01  # the chance that any comparison is falsely called regressed; the same for improved
-    equivalence_alpha: float = 0.05  # the same for equivalent
+    alpha: float = 0.01  # chance of any false "regressed"; the same for "improved"
+    equivalence_alpha: float = 0.05  # chance of any false "equivalent"
     margins: Mapping[str, Margin] = field(default_factory=dict)
-    cost: bool = True  # times can be compared: they were taken on the same machine
+    cost: bool = True  # compare times: both were measured on the same machine
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricComparison:
     """One metric of one method on one dataset. Differences are now - baseline, in the metric's own unit."""
 
     dataset: str
@@ -72,26 +72,27 @@ class Compared:
 
     @property
     def place(self) -> Place:
-        """Where it was measured."""
+        """The dataset and the method."""
         return self.dataset, self.method
 
 
-def compare(then: Measured, now: Measured, rules: Rules) -> list[Compared]:
-    """Return every comparison with its p-values; the verdict stands where none is needed, else 'inconclusive'."""
+def compare(then: Measured, now: Measured, rules: Rules) -> list[MetricComparison]:
+    """Return every comparison with its p-values; the verdict is 'inconclusive' where a test has to decide."""
     return [*_lost(then, now), *_pairs(then, now, rules), *_new(then, now)]
 
 
-def _lost(then: Measured, now: Measured) -> Iterator[Compared]:
+def _lost(then: Measured, now: Measured) -> Iterator[MetricComparison]:
     for place, rows in sorted(then.values.items()):
         missing = place not in now.values
         before, after = (_count(side.lost.get(place, {})) for side in (then, now))
         if missing:
             why = now.remarks.get(place) or now.remarks.get((place[0], "")) or _statuses(now, place)
             family = next((m.family for name in rows if (m := find_declaration(name))), "")
-            yield Compared(*place, RUNS, family, "missing", note=why or "not in the suite any more")
+            yield MetricComparison(*place, RUNS, family, "missing", note=why or "not in the suite any more")
         elif after > before:
             note = f"{_statuses(now, place)}; in the baseline {_statuses(then, place) or 'none'}"
-            yield Compared(*place, RUNS, "", "regressed", len(then.seeds), before, after, after - before, note=note)
+            counts = (len(then.seeds), before, after, after - before)
+            yield MetricComparison(*place, RUNS, "", "regressed", *counts, note=note)
 
 
 def _count(statuses: Mapping[str, Sequence[int]]) -> int:
@@ -103,35 +104,35 @@ def _statuses(side: Measured, place: Place) -> str:
     return ", ".join(parts)
 
 
-def _new(then: Measured, now: Measured) -> Iterator[Compared]:
+def _new(then: Measured, now: Measured) -> Iterator[MetricComparison]:
     for place, rows in sorted(now.values.items()):
         if place not in then.values:
-            yield Compared(*place, "all metrics", "", "new", note="not in the baseline")
+            yield MetricComparison(*place, "all metrics", "", "new", note="not in the baseline")
             continue
         for name in sorted(set(rows) - set(then.values[place])):
             metric = find_declaration(name)
-            yield Compared(*place, name, metric.family if metric else "", "new", note="not in the baseline")
+            yield MetricComparison(*place, name, metric.family if metric else "", "new", note="not in the baseline")
 
 
-def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[Compared]:
+def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[MetricComparison]:
     for place, rows in sorted(then.values.items()):
         for name, before in sorted(rows.items()) if place in now.values else ():
             metric = find_declaration(name)
             if metric is None:
-                yield Compared(*place, name, "", "missing", note="no metric of this name is declared any more")
+                yield MetricComparison(*place, name, "", "missing", note="no metric of this name is declared any more")
                 continue
-            row = Compared(*place, name, metric.family, "inconclusive")
+            row = MetricComparison(*place, name, metric.family, "inconclusive")
             if name not in now.values[place]:
                 yield replace(row, verdict="missing", note="no value of this metric any more")
             elif metric.family == "cost" and not rules.cost:
                 yield replace(row, verdict="not compared", note="times of another machine")
             else:
-                yield _tested(row, metric, before, now.values[place][name], rules)
+                yield _test(row, metric, before, now.values[place][name], rules)
 
 
-def _tested(row: Compared, metric: Metric, before: Array, after: Array, rules: Rules) -> Compared:
+def _test(row: MetricComparison, metric: Metric, before: Array, after: Array, rules: Rules) -> MetricComparison:
     both = np.isfinite(before) & np.isfinite(after)
-    alike = np.array_equal(before, after, equal_nan=True)
+    identical = np.array_equal(before, after, equal_nan=True)
     before, after = before[both], after[both]
     row = replace(row, pairs=len(before))
     if len(before):
@@ -145,7 +146,7 @@ def _tested(row: Compared, metric: Metric, before: Array, after: Array, rules: R
             difference=float(-worse.mean() if metric.direction == "higher" else worse.mean()),
             margin=margin_of(metric, rules.margins).of(float(centre.mean())),
         )
-    if alike:
+    if identical:
         return replace(row, verdict="identical")
     if len(before) < FEWEST_PAIRS:
         return replace(row, note=f"{len(before)} pairs: too few for a test, at least {FEWEST_PAIRS} are needed")
@@ -161,7 +162,7 @@ def _tested(row: Compared, metric: Metric, before: Array, after: Array, rules: R
 def one_sided(worse: Array) -> float:
     """Return p of the one-sided t-test that the mean is above zero.
 
-    The same difference in every pair is not noise of seeds, however few pairs there are: p is 0.
+    The same difference in every pair is not noise over seeds, however few pairs there are: p is 0.
     """
     if is_constant(worse):
         return 0.0 if worse.mean() > 0.0 else 1.0
@@ -169,31 +170,31 @@ def one_sided(worse: Array) -> float:
 
 
 def decide(
-    rows: Sequence[Compared], alpha: float, equivalence_alpha: float, settled: Sequence[Compared] = ()
-) -> list[Compared]:
-    """Return the rows with verdicts: Holm over all of them together with those that were settled at earlier looks.
+    rows: Sequence[MetricComparison], alpha: float, equivalence_alpha: float, settled: Sequence[MetricComparison] = ()
+) -> list[MetricComparison]:
+    """Return the rows with verdicts, by Holm's correction over them and the rows settled at earlier looks.
 
-    What was settled stays a member of the family, as rejected where it was (p = 0) and else as not (p = 1). That keeps
-    the level whatever made the others go on (the group sequential Holm procedure, Ye et al. 2013).
+    A settled row stays in the family: with p = 0 where its hypothesis was rejected, else with p = 1. That keeps the
+    level whatever made the others go on (the group sequential Holm procedure, Ye et al. 2013).
     """
-    open_ = [row for row in rows if not math.isnan(row.p_worse)]
-    names = ("p_worse", "p_better", "p_equivalent")
-    rejected = {"p_worse": "regressed", "p_better": "improved", "p_equivalent": "equivalent"}
-    tested = [row for row in settled if not math.isnan(row.p_worse)]
-    found: dict[int, Compared] = {id(row): row for row in open_}
-    for name in names:
-        known = [0.0 if row.verdict == rejected[name] else 1.0 for row in tested]
-        if not open_:
-            break
-        for row, p in zip(open_, holm([getattr(row, name) for row in open_] + known), strict=False):
-            values = {f"{name}_adjusted": float(p)}
-            found[id(row)] = replace(found[id(row)], **values)  # type: ignore[arg-type]
-    return [_judged(found.get(id(row), row), alpha, equivalence_alpha, len(open_) + len(tested)) for row in rows]
+    tested = [row for row in rows if not math.isnan(row.p_worse)]
+    before = [row for row in settled if not math.isnan(row.p_worse)]
+
+    def adjust(p: Sequence[float], rejected: Verdict) -> list[float]:
+        family = holm([*p, *(0.0 if row.verdict == rejected else 1.0 for row in before)])
+        return [float(each) for each in family[: len(tested)]]
+
+    worse = adjust([row.p_worse for row in tested], "regressed")
+    better = adjust([row.p_better for row in tested], "improved")
+    equivalent = adjust([row.p_equivalent for row in tested], "equivalent")
+    decided = {}
+    for row, *p in zip(tested, worse, better, equivalent, strict=True):
+        found = replace(row, p_worse_adjusted=p[0], p_better_adjusted=p[1], p_equivalent_adjusted=p[2])
+        decided[id(row)] = _decide_row(found, alpha, equivalence_alpha, len(tested) + len(before))
+    return [decided.get(id(row), row) for row in rows]
 
 
-def _judged(row: Compared, alpha: float, equivalence_alpha: float, family: int) -> Compared:
-    if math.isnan(row.p_worse_adjusted):
-        return row
+def _decide_row(row: MetricComparison, alpha: float, equivalence_alpha: float, family: int) -> MetricComparison:
     if row.p_worse_adjusted < alpha and row.worse_by > row.margin:
         return replace(row, verdict="regressed")
     if row.p_better_adjusted < alpha and -row.worse_by > row.margin:
@@ -210,5 +211,5 @@ def _judged(row: Compared, alpha: float, equivalence_alpha: float, family: int) 
 
 @cache
 def _detectable(pairs: int, alpha: float) -> float:
-    """Return the smallest change that is seen with 80 % power, in standard deviations of the differences."""
+    """Return the smallest change detected with 80 % power, in standard deviations of the differences."""
     return detectable_difference(1.0, pairs, alpha=min(1.0, alpha), estimated_from=pairs)

@@ -23,7 +23,7 @@ def test_a_baseline_made_and_gated_anew_is_identical(command: Command, tiny_file
     assert "18 values, 2 methods on datasets, 6 seeds" in done.out
     done = command("gate", "tiny.toml", "--baseline", "new/own.json")
     assert done.code == 0, done.err
-    assert "are bit-identical to the baseline; no statistics were needed" in done.out
+    assert "are bit-identical to the baseline; no tests were needed" in done.out
     assert "read from" not in done.out  # nothing old could answer
     own, stored = (json.loads((tiny_files / name).read_text("utf-8")) for name in ("new/own.json", "tiny.json"))
     assert own["values"] == stored["values"]
@@ -94,7 +94,7 @@ def test_another_environment_is_told_and_statistics_decide(command: Command, tin
     assert done.code == 0
     assert "environment: cpu: Another CPU in the baseline, now" in done.out
     assert "environment: torch: 2.0.0 in the baseline, now" in done.out
-    assert "numbers may drift, and statistics decide" in done.out
+    assert "values may change by rounding, so the tests decide" in done.out
     assert "1 equivalent" in done.out
 
 

@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.gate.verdicts import Compared, Rules, Verdict, compare, decide
+from bench.gate.verdicts import MetricComparison, Rules, Verdict, compare, decide
 from bench.metrics import catalogue
 from bench.metrics.margins import read_margins
 from bench.stats.tests import Array
@@ -17,12 +17,12 @@ from tests.fixtures.gate import measured, spread
 PLACE = ("toy", "m")
 
 
-def judged(metric: str, before: Array, after: Array, rules: Rules = Rules()) -> Compared:  # noqa: B008
+def judged(metric: str, before: Array, after: Array, rules: Rules = Rules()) -> MetricComparison:  # noqa: B008
     (row,) = decided({metric: before}, {metric: after}, rules)
     return row
 
 
-def decided(before: dict[str, Array], after: dict[str, Array], rules: Rules = Rules()) -> list[Compared]:  # noqa: B008
+def decided(before: dict[str, Array], after: dict[str, Array], rules: Rules = Rules()) -> list[MetricComparison]:  # noqa: B008
     rows = compare(measured({PLACE: before}), measured({PLACE: after}), rules)
     return decide(rows, rules.alpha, rules.equivalence_alpha)
 
