@@ -1,6 +1,5 @@
 """Ablation: variants of one method that differ in an option, each against the variant in the middle, seed by seed."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, spec_or_none, style
 
 Options = Mapping[str, Any]
 NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]
@@ -87,9 +86,8 @@ def variants_of(cells: pd.DataFrame) -> dict[str, dict[str, Options]]:
     """Return the labels of each plug-in with the options they stand for."""
     found: dict[str, dict[str, Options]] = {}
     for label, spec in cells.dropna(subset="spec").groupby("method", sort=False)["spec"].first().items():
-        method = json.loads(str(spec)).get("method")
-        if isinstance(method, list) and method:
-            found.setdefault(str(method[0]), {})[str(label)] = method[-1]
+        if (known := spec_or_none(spec)) is not None:
+            found.setdefault(known.method.name, {})[str(label)] = known.method.options
     return found
 
 

@@ -1,6 +1,5 @@
 """The MCNI paper beside our results: its tables, and every claim of its text with a verdict."""
 
-import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, Facts, Report, Results, Section, Table, Text
+from bench.api import Block, CellSpec, Facts, Report, Results, Section, Table, Text, read_spec
 from bench.reports._paper_claims import SETTINGS, Held, Judged, judge
 from bench.reports._words import parts_of, plural
 
@@ -96,7 +95,7 @@ def _found(experiment: Mapping[str, Any], suites: Sequence[Results]) -> tuple[He
 def _differences(held: Held, wanted: Mapping[str, Any]) -> list[str]:
     told: dict[str, None] = {}
     specs = held.cells.dropna(subset="spec").drop_duplicates("dataset")["spec"]
-    for spec in (json.loads(str(text)) for text in specs):
+    for spec in map(read_spec, specs):
         for path, value in wanted.items():
             ours = _value(spec, path)
             if ours != value:
@@ -108,12 +107,11 @@ def _said(path: str, value: Any) -> str:
     return "all" if path.endswith(".rows") and value == 0 else str(value)
 
 
-def _value(spec: Mapping[str, Any], path: str) -> Any:
+def _value(spec: CellSpec, path: str) -> Any:
     first, *rest = path.split(".")
     if first == "dataset":
-        options = (spec.get("dataset") or [{}])[-1]
-        return options.get(rest[0]) if isinstance(options, Mapping) else None
-    value: Any = spec.get("protocol") or {}
+        return spec.dataset.options.get(rest[0])
+    value: Any = spec.plain()["protocol"]
     for part in (first, *rest):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, Report, Results, Section, Table, Text
+from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
 
 MOST_FAILURES = 60  # shown on the page, of a kind that may be thousands
 
@@ -29,9 +29,12 @@ class Provenance(Report):
         blocks: list[Block] = [Text(f"{len(cells)} cells: {told}.")]
         known = cells.dropna(subset="spec")
         specs = [
-            (str(dataset), str(method), json.loads(str(spec)))
-            for dataset, method, spec in zip(known["dataset"], known["method"], known["spec"], strict=True)
+            (str(dataset), str(method), spec)
+            for dataset, method, text in zip(known["dataset"], known["method"], known["spec"], strict=True)
+            if (spec := spec_or_none(text)) is not None
         ]
+        if unreadable := len(known) - len(specs):
+            blocks.append(Text(f"Warning: the specifications of {unreadable} cells cannot be read by this version."))
         blocks += [Text(text) for text in _warnings(specs, cells)]
         if not results.remarks.empty:
             blocks.append(Table("Remarks", results.remarks, name="remarks"))
@@ -45,14 +48,14 @@ class Provenance(Report):
         return Section("Provenance", [*blocks, *([Text(when)] if when else [])])
 
 
-Spec = tuple[str, str, dict[str, Any]]
+Spec = tuple[str, str, CellSpec]  # with the names of dataset and method in the suite
 
 
 def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
     """Warn of what makes numbers incomparable or unrepeatable."""
     protocols: dict[str, set[str]] = {}
     for dataset, _, spec in specs:
-        protocols.setdefault(dataset, set()).add(json.dumps(spec.get("protocol"), sort_keys=True))
+        protocols.setdefault(dataset, set()).add(repr(spec.protocol))
     said = [
         f"Warning: the cells of {dataset} were run under {len(found)} different protocols; run the whole suite again "
         "to compare its methods."
@@ -77,17 +80,16 @@ def _failures(failures: pd.DataFrame) -> list[Block]:
 
 def _data(specs: list[Spec], cells: pd.DataFrame) -> list[Block]:
     prints: dict[str, dict[str, None]] = {}
-    about: dict[str, list[Any]] = {}
+    about: dict[str, PluginSpec] = {}
     for dataset, _, spec in specs:
-        if spec.get("data"):
-            prints.setdefault(dataset, {})[str(spec["data"])] = None
-            about[dataset] = spec.get("dataset") or []
+        prints.setdefault(dataset, {})[spec.data] = None
+        about[dataset] = spec.dataset
     seeds = cells.groupby("dataset")["seed"].agg(lambda s: sorted(set(s)))
     rows = [
         {
             "dataset": dataset,
-            "version": about[dataset][2] if len(about[dataset]) > 3 else "–",
-            "options": _options(about[dataset][-1] if about[dataset] else {}),
+            "version": about[dataset].version,
+            "options": _options(about[dataset].options),
             "seeds": _span(seeds[dataset]),
             "different splits": len(found),
             "fingerprints of the rows": ", ".join(p[:12] for p in list(found)[:3]) + (" ..." if len(found) > 3 else ""),
@@ -107,31 +109,23 @@ def _span(seeds: list[int]) -> str:
 def _methods(specs: list[Spec]) -> list[Block]:
     rows: dict[str, dict[str, Any]] = {}
     for _, method, spec in specs:
-        known = spec.get("method")
-        if method not in rows and isinstance(known, list) and len(known) > 3:
-            rows[method] = {
-                "method": method,
-                "plug-in": known[0],
-                "from": known[1],
-                "version": known[2],
-                "options": _options(known[-1]),
-            }
+        plugin = spec.method
+        identity = {"plug-in": plugin.name, "from": plugin.origin, "version": plugin.version}
+        rows.setdefault(method, {"method": method, **identity, "options": _options(plugin.options)})
     return [Table("Methods and their options", pd.DataFrame(rows.values()), name="methods")] if rows else []
 
 
-def _options(options: Any) -> str:
-    return ", ".join(f"{k} = {v}" for k, v in options.items()) if isinstance(options, Mapping) and options else "–"
+def _options(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in options.items()) or "–"
 
 
 def _protocols(specs: list[Spec]) -> list[Block]:
     """Return the protocol of each dataset, one column for those that are alike."""
     found: dict[str, list[str]] = {}
     for dataset, _, spec in specs:
-        if spec.get("protocol"):
-            text = json.dumps(spec["protocol"], sort_keys=True)
-            found.setdefault(text, [])
-            if dataset not in found[text]:
-                found[text].append(dataset)
+        datasets = found.setdefault(json.dumps(spec.plain()["protocol"], sort_keys=True), [])
+        if dataset not in datasets:
+            datasets.append(dataset)
     if not found:
         return []
     columns = {", ".join(datasets): _leaves(json.loads(text)) for text, datasets in found.items()}

@@ -166,3 +166,18 @@ def test_nothing_reads_a_global_seed() -> None:
     for path in (*core_files().values(), *plugin_files()):
         calls = {ast.unparse(n.func) for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)}
         assert not calls & forbidden, path
+
+
+def _calls(path: Path) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+
+
+def test_one_module_decodes_the_specification_of_a_cell() -> None:
+    """All others read it with `read_spec`; nobody takes one apart by key or position."""
+    tools = sorted((ROOT / "tools").glob("*.py"))
+    for path in (*core_files().values(), *plugin_files(), *tools):
+        decoded = [ast.unparse(call) for call in _calls(path) if ast.unparse(call.func) == "json.loads"]
+        if path != core_files()["bench.spec.spec"]:
+            assert not [call for call in decoded if "spec" in call], path
+        taken = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Subscript)]
+        assert not [n for n in taken if re.search(r"\bspec$", ast.unparse(n.value))], path

@@ -36,7 +36,8 @@ SECTIONS = {
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure Metric catalogue declaration condition "
-    "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve stats style",
+    "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec PluginSpec read_spec "
+    "spec_or_none stats style",
     "All plug-ins": "UserError unknown_name options float_options",
 }
 ALIASES = {
@@ -94,7 +95,11 @@ def _attributes(cls: type[Any]) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, ast.AnnAssign):
             name, meaning = ast.unparse(node.target), comment(cls, ast.unparse(node.target))
-            default = f" = {ast.unparse(node.value)}" if node.value and "field(" not in ast.unparse(node.value) else ""
+            default = (
+                f" = {ast.unparse(node.value)}"
+                if node.value and "field(" not in ast.unparse(node.value).lower()
+                else ""
+            )
             kind = re.sub(r"^ClassVar\[(.*)\]$", r"\1", ast.unparse(node.annotation)).strip("'")
             yield f"- `{name}: {kind}{default}`" + (f": {meaning}" if meaning else "")
 

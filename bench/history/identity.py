@@ -20,9 +20,13 @@ from typing import Any, TypeVar
 
 from bench.probes import make_probe, probe_types
 from bench.spec.protocol import Protocol
+from bench.spec.spec import REPEATED, CellSpec
 
 Label = TypeVar("Label", bound=Hashable)
 VersionName = TypeVar("VersionName", bound=Hashable)
+
+
+CHANGING = REPEATED | {"harness"}  # from seed to seed and from version to version, beside the versions of plug-ins
 
 
 @dataclass(frozen=True)
@@ -47,29 +51,21 @@ class Form:
         return ", ".join(f"{name} = {json.dumps(self.parts[name])}" for name in own)
 
 
-def form_of(spec: Mapping[str, Any]) -> Form | None:
-    """Return the form of a cell's specification; None where it is no specification of ours."""
-    try:
-        plugins = [[spec[kind][0], spec[kind][-1]] for kind in ("dataset", "method")]  # name and options
-        # Cells from before there were searches have no space.
-        return _form(json.dumps([*plugins, spec["protocol"], spec.get("space", {})], sort_keys=True))
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
-        return None
+def form_of(spec: CellSpec) -> Form:
+    """Return the form of a cell's specification."""
+    return _form(json.dumps({k: v for k, v in spec.plain().items() if k not in CHANGING}, sort_keys=True))
 
 
 @cache  # the seeds of a row share one
-def _form(text: str) -> Form:
-    (dataset, rows), (method, options), protocol, space = json.loads(text)
-    probe = protocol.get("probe")
-    parts = {
-        "dataset": str(dataset),
-        "method": str(method),
-        **{f"dataset {name}": value for name, value in rows.items()},
-        **{f"method {name}": value for name, value in options.items()},
-        **_completed(protocol, _defaults(str(probe.get("kind")) if isinstance(probe, Mapping) else "")),
-        # One value: a search over other options is another search.
-        "space": space,
-    }
+def _form(content: str) -> Form:
+    parts: dict[str, Any] = {}
+    for name, value in json.loads(content).items():
+        if name in ("dataset", "method"):
+            parts |= {name: value["name"], **{f"{name} {option}": v for option, v in value["options"].items()}}
+        elif name == "protocol":
+            parts |= _completed(value, _defaults(value["probe"]["kind"]))
+        else:  # one value: a search over other options is another search
+            parts[name] = value
     return Form(json.dumps(parts, sort_keys=True), parts)
 
 

@@ -4,11 +4,9 @@ A store keeps every result with the code that made it, also of cells that no sui
 code together with the versions of the plug-ins and of the harness; its values are those of its cells, one a seed.
 """
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy import select
@@ -18,6 +16,7 @@ from bench.gate.environment_diff import MACHINE
 from bench.history.commits import subjects
 from bench.history.identity import Form, Wanted, form_of, lineages
 from bench.metrics import declaration
+from bench.spec.spec import CellSpec, spec_or_none
 from bench.stats.tests import Array
 from bench.store.database import chunks
 from bench.store.provenance import provenance
@@ -91,8 +90,8 @@ def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wan
     for store in stores:
         name = _suite_of(store, suite)
         for row in store.cells(name):
-            form = form_of(json.loads(row["spec"])) if row["spec"] else None
-            if form is not None:
+            if (spec := spec_or_none(row["spec"])) is not None:
+                form = form_of(spec)
                 forms = ended.setdefault((name, row["dataset"], row["method"]), {})
                 forms[form] = max(forms.get(form, 0.0), float(row["finished"] or 0.0))
     found: dict[Label, Wanted] = {}
@@ -163,22 +162,20 @@ def _stored(stores: Sequence[Store], full: bool) -> Iterator[_Stored]:
     for number, store in enumerate(stores):
         for row in store.database.rows(query.where(cells.c.status == "ok").order_by(cells.c.key)):
             source = provenance(row)
-            form, seed = form_of(source.spec), source.spec.get("seed")
-            if form is None or not isinstance(seed, int) or (full and source.missing):
+            spec = source.spec
+            if spec is None or (full and source.missing):
                 continue
             machine = tuple(str(source.environment.get(fact)) for fact in MACHINE)
-            version = (source.code, _plugins(source.spec))
-            yield _Stored((number, str(row["key"])), form, version, seed, float(row["finished"] or 0.0), machine)
+            place, version = (number, str(row["key"])), (source.code, _plugins(spec))
+            yield _Stored(place, form_of(spec), version, spec.seed, float(row["finished"] or 0.0), machine)
 
 
-def _plugins(spec: Mapping[str, Any]) -> str:
+def _plugins(spec: CellSpec) -> str:
     """Return the versions that a specification names. A plug-in that is a file is known by its content."""
     words = []
-    for kind in ("method", "dataset"):
-        *name_and_origin, version, _ = spec[kind]
-        origin = name_and_origin[-1] if len(name_and_origin) > 1 else "built in"  # the oldest stores did not tell
-        words.append(f"{kind} {version}{'' if origin == 'built in' else f' ({origin})'}")
-    return f"{', '.join(words)}, harness {spec.get('harness')}"
+    for kind, plugin in (("method", spec.method), ("dataset", spec.dataset)):
+        words.append(f"{kind} {plugin.version}{'' if plugin.origin == 'built in' else f' ({plugin.origin})'}")
+    return f"{', '.join(words)}, harness {spec.harness}"
 
 
 def _values(

@@ -111,11 +111,7 @@ def collect(
 
 def _history(store: Store, rows: Sequence[Row], shown: Mapping[str, Sequence[str]]) -> Histories:
     """Return how the rows went over the versions of which the store has results."""
-    wanted = {
-        Label(row.suite, row.dataset, row.method): Wanted(form)
-        for row in rows
-        if (form := form_of(row.spec)) is not None
-    }
+    wanted = {Label(row.suite, row.dataset, row.method): Wanted(form_of(row.spec)) for row in rows}
     return with_changes(read_series([store], wanted, shown, full_provenance=True, fewest=2))
 
 

@@ -16,8 +16,9 @@ from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.rerun import Rerun
 from bench.leaderboard.rows import Row
 from bench.metrics import condition
+from bench.spec.spec import REPEATED
 from bench.stats.compare import FEWEST_PAIRS
-from bench.web.dates import iso_time
+from bench.web.dates import moment
 
 FORMAT = 1  # raised when a reader of the file would have to change
 
@@ -35,7 +36,7 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
     content = {
         "format": FORMAT,
         "uqbench": __version__,
-        "updated": iso_time(board.updated),
+        "updated": moment(board.updated),
         "settings": {
             "alpha": settings.alpha,
             "level": settings.level,
@@ -73,7 +74,7 @@ def _line(line: Changing, level: float) -> dict[str, Any]:
                 "code": point.version.name,
                 "subject": point.version.subject,
                 "version": point.version.plugins,
-                "finished": iso_time(point.version.finished),
+                "finished": moment(point.version.finished),
                 "repeats": point.repeats,
                 "mean": point.mean,
                 "low": point.low,
@@ -105,15 +106,13 @@ def _name(environment: Any) -> str:
 
 
 def _row(row: Row, again: Rerun) -> dict[str, Any]:
-    plugin = {kind: dict(zip(("name", "origin", "version", "options"), row.spec[kind], strict=True)) for kind in KINDS}
+    spec = {name: value for name, value in row.spec.plain().items() if name not in REPEATED}
     return {
         "suite": row.suite,
         "dataset": row.dataset,
         "method": row.method,
-        "plugins": plugin,
-        "protocol": row.spec["protocol"],
-        "space": row.spec["space"],
-        "harness": row.spec["harness"],
+        "plugins": {kind: spec.pop(kind) for kind in ("dataset", "method")},
+        **spec,
         "planned": row.planned,
         "states": dict(row.states),
         "seeds": list(row.seeds),
@@ -121,13 +120,10 @@ def _row(row: Row, again: Rerun) -> dict[str, Any]:
         "code": list(row.codes),
         "devices": list(row.devices),
         "environments": sorted({_name(environment) for environment in _environments(row)}),
-        "finished": [iso_time(row.started), iso_time(row.finished)],
+        "finished": [moment(row.started), moment(row.finished)],
         "cpu_seconds": row.cpu_seconds,
         "rerun": list(again.lines),
     }
-
-
-KINDS = ("dataset", "method")
 
 
 def _board(board: Board) -> dict[str, Any]:

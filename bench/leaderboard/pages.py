@@ -1,28 +1,29 @@
 """What stands on the page of a method and on the page of a dataset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.history.view import LineView
+from bench.history.view import ShownLine
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
-from bench.leaderboard.view_boards import BoardView
+from bench.leaderboard.view_boards import ShownBoard
 from bench.plugins.registry import Registry
+from bench.spec.spec import PluginSpec
 
 
 def method_page(
     method: str,
     found: Leaderboard,
-    boards: Sequence[BoardView],
-    lines: Sequence[LineView],
+    boards: Sequence[ShownBoard],
+    lines: Sequence[ShownLine],
     reruns: Mapping[tuple[str, str], Rerun],
     registry: Registry,
 ) -> dict[str, Any]:
     """Return the page of a method: its words, its options in every suite, its results, its history, how to rerun it."""
     rows = [row for row in found.rows if row.method == method]
-    about = _each((row.spec["method"] for row in rows), registry, about_method)
+    about = _each((row.spec.method for row in rows), registry, about_method)
     results = [one for one in _lines(method, boards) if not one["board"].overall]
     suites = {}
     for suite in sorted({row.suite for row in rows}):
@@ -30,8 +31,8 @@ def method_page(
         suites[suite] = {
             "rerun": reruns[suite, method],
             "text": suite_text(own, max(row.planned for row in own)),
-            "options": own[0].spec["method"][3],
-            "space": own[0].spec["space"],
+            "options": own[0].spec.method.options,
+            "space": own[0].spec.space,
             "rows": own,
         }
     return {
@@ -42,14 +43,14 @@ def method_page(
         "rows": rows,
         "overall": [one for one in _lines(method, boards) if one["board"].overall],
         "metrics": list(dict.fromkeys(result["board"].name for result in results)),
-        "history": [one for one in lines if one.label.method == method],
+        "history": [one for one in lines if one.method == method],
         "correction": found.history.correction,
         "environments": _environments(rows),
         "updated": found.updated,
     }
 
 
-def _lines(method: str, boards: Sequence[BoardView]) -> list[dict[str, Any]]:
+def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
     """Return the lines of a method, with their boards."""
     return [
         {"board": board, "line": one, "of": len(board.lines)}
@@ -59,10 +60,10 @@ def _lines(method: str, boards: Sequence[BoardView]) -> list[dict[str, Any]]:
     ]
 
 
-def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], registry: Registry) -> dict[str, Any]:
+def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[ShownBoard], registry: Registry) -> dict[str, Any]:
     """Return the page of a dataset: its card, its flaws, the ranking on it by every metric."""
     rows = [row for row in found.rows if row.dataset == dataset]
-    about = _each((row.spec["dataset"] for row in rows), registry, about_dataset)
+    about = _each((row.spec.dataset for row in rows), registry, about_dataset)
     notes = dict.fromkeys([note for one in about for note in one.notes])
     notes |= dict.fromkeys(found.remarks.get(dataset, ()))
     own = [board for board in boards if board.board.dataset == dataset]
@@ -75,19 +76,21 @@ def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], 
         "rows": rows,
         "hashes": sorted({print_ for row in rows for print_ in row.data}),
         "updated": found.updated,
-        "given": rows[0].spec["dataset"][3],
+        "given": rows[0].spec.dataset.options,
         "suites": sorted({row.suite for row in rows}),
         "devices": len({board.board.device for board in own}),
     }
 
 
-def _each(specs: Any, registry: Registry, tell: Any) -> list[About]:
+def _each(
+    specs: Iterable[PluginSpec], registry: Registry, describe: Callable[[PluginSpec, Registry], About]
+) -> list[About]:
     """Return what is said of every version of a plug-in that was used, each once."""
     seen: dict[str, About] = {}
     for spec in specs:
-        name = f"{spec[0]} {spec[1]} {spec[2]}"
+        name = f"{spec.name} {spec.origin} {spec.version}"
         if name not in seen:
-            seen[name] = tell(spec, registry)
+            seen[name] = describe(spec, registry)
     return list(seen.values())
 
 

@@ -4,17 +4,19 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.api import options
 from bench.errors import UserError
 from bench.leaderboard.rows import Row
+from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
 from bench.plugins.registry import PluginError, Registry
+from bench.spec.spec import REPEATED
 from bench.web.names import file_name
 
 NEW_STORE = "again.db"  # in the store that has them nothing would run
+NOT_IN_SUITES = REPEATED | {"harness"}  # seeds are a number there; the harness is that of the code that is checked out
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,9 @@ def _plugin_files(rows: Sequence[Row]) -> dict[str, str]:
     """Return the plug-ins that were files on the command line, with the hash of their content."""
     found = {}
     for row in rows:
-        for kind in ("dataset", "method"):
-            name, origin = row.spec[kind][:2]
-            if re.fullmatch(r"[0-9a-f]{16}", str(origin)):
-                found[str(name)] = str(origin)
+        for plugin in (row.spec.dataset, row.spec.method):
+            if re.fullmatch(r"[0-9a-f]{16}", plugin.origin):
+                found[plugin.name] = plugin.origin
     return found
 
 
@@ -88,19 +89,13 @@ def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
     try:
         suite = load_suite(name, [f"seeds={seeds}"], [method] if method in registry.plugins("method") else [])
         plan = suite.only([row.dataset for row in rows], [method])
+        of_method = plan.methods[method]
+        made = registry.make("method", of_method.use or method, of_method.options)
         for row in rows:
-            entry, of_method = plan.datasets[row.dataset], plan.methods[method]
+            entry = plan.datasets[row.dataset]
             dataset = registry.make("dataset", entry.use or row.dataset, entry.options)
-            made = registry.make("method", of_method.use or method, of_method.options)
-            protocol = plan.protocol_for(row.dataset)
-            space = {k: list(v) for k, v in made.search_space.items() if k not in of_method.options}
-            planned = {
-                "dataset": [*registry.identity("dataset", entry.use or row.dataset), dataset.version, options(dataset)],
-                "method": [*registry.identity("method", of_method.use or method), made.version, options(made)],
-                "protocol": asdict(protocol),
-                "space": {} if protocol.search == "none" else space,
-            }
-            if json.loads(json.dumps(planned)) != {part: row.spec[part] for part in planned}:
+            planned = build_spec(plan, registry, (row.dataset, dataset), (method, made), row.spec.data, row.spec.seed)
+            if replace(planned, **{name: getattr(row.spec, name) for name in NOT_IN_SUITES}) != row.spec:
                 return []
     except (UserError, PluginError, TypeError):
         return []
@@ -111,18 +106,18 @@ def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
 def suite_text(rows: Sequence[Row], seeds: int) -> str:
     """Return a suite file that makes exactly the cells of these rows, which are one method's."""
     method = rows[0]
-    plugin, _, _, given = method.spec["method"]
+    plugin = method.spec.method
     # What a search chose is not given a value: the search is part of the cell.
-    chosen = {name: value for name, value in given.items() if name not in method.spec["space"]}
-    protocols = [dict(row.spec["protocol"]) for row in rows]
+    chosen = {name: value for name, value in plugin.options.items() if name not in method.spec.space}
+    protocols = [row.spec.plain()["protocol"] for row in rows]
     alike = all(protocol == protocols[0] for protocol in protocols)
     content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds}
     content |= protocols[0] if alike else {}
     content["datasets"] = {}
     for row, protocol in zip(rows, protocols, strict=True):
-        used, _, _, its = row.spec["dataset"]
-        content["datasets"][row.dataset] = {"use": used, **its, **({} if alike else protocol)}
-    content["methods"] = {method.method: {"use": plugin, **chosen}}
+        used = row.spec.dataset
+        content["datasets"][row.dataset] = {"use": used.name, **used.options, **({} if alike else protocol)}
+    content["methods"] = {method.method: {"use": plugin.name, **chosen}}
     return toml(content)
 
 

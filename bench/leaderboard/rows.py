@@ -1,6 +1,5 @@
 """The rows of a leaderboard: one method on one dataset of a suite, listed or not, and why not."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from bench.spec.spec import CellSpec
 from bench.store.provenance import Provenance, provenance
 
 COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
@@ -29,9 +29,14 @@ class Row:
     cpu_seconds: float  # of a cell, mean; NaN where it is not known
 
     @property
-    def spec(self) -> Mapping[str, Any]:
-        """What was run; seeds differ in the seed and the data alone."""
-        return next(iter(self.sources.values())).spec
+    def specs(self) -> tuple[CellSpec, ...]:
+        """What was run, cell by cell: a row with a cell that does not say it is not listed."""
+        return tuple(source.spec for source in self.sources.values() if source.spec is not None)
+
+    @property
+    def spec(self) -> CellSpec:
+        """What was run; seeds differ in the seed, the split and the data alone."""
+        return self.specs[0]
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -46,7 +51,7 @@ class Row:
     @property
     def data(self) -> tuple[str, ...]:
         """The hashes of the data, one a split."""
-        return tuple(sorted({str(source.spec["data"]) for source in self.sources.values()}))
+        return tuple(sorted({spec.data for spec in self.specs}))
 
 
 @dataclass(frozen=True)
@@ -114,11 +119,11 @@ def protocol_notes(rows: Sequence[Row]) -> list[str]:
     """Return what a reader must know where the rows of one dataset were not made under the same conditions."""
     notes = []
     protocols: dict[str, list[str]] = {}
-    data: dict[str, set[str]] = {}
+    data: dict[int, set[str]] = {}
     for row in rows:
-        protocols.setdefault(json.dumps(row.spec["protocol"], sort_keys=True), []).append(row.method)
-        for source in row.sources.values():
-            data.setdefault(str(source.spec["seed"]), set()).add(str(source.spec["data"]))
+        protocols.setdefault(repr(row.spec.protocol), []).append(row.method)
+        for spec in row.specs:
+            data.setdefault(spec.seed, set()).add(spec.data)
     if len(protocols) > 1:
         odd = sorted(protocols.values(), key=len)[:-1]
         others = ", ".join(sorted(method for methods in odd for method in methods))

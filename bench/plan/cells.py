@@ -5,7 +5,6 @@ protocol, the seed and the harness. A plug-in that is still a file on the comman
 suites that ask for the same cell share it.
 """
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -18,12 +17,11 @@ from bench.api import Dataset, Method, Split, options
 from bench.errors import UserError
 from bench.networks.factory import network_factory
 from bench.plan.suite import Suite
-from bench.plugins.registry import PluginError, Registry, in_one_line
+from bench.plugins.registry import Kind, PluginError, Registry, in_one_line
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Protocol
-
-HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
+from bench.spec.spec import HARNESS, CellSpec, PluginSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,34 +103,52 @@ def _plan_dataset(
         if isinstance(method, PluginError):
             yield Refused(name, label, str(method), fault=True)
             continue
-        used = {"dataset": suite.datasets[name].use or name, "method": suite.methods[label].use or label}
-        about = {
-            "harness": HARNESS,
-            "dataset": [*registry.identity("dataset", used["dataset"]), dataset.version, options(dataset)],
-            "method": [*registry.identity("method", used["method"]), method.version, options(method)],
-            "protocol": dataclasses.asdict(protocol),
-            # What the suite gives a value is not searched.
-            "space": {} if protocol.search == "none" else _space(method, suite.methods[label].options),
-        }
         try:
             if reason := method.skip(splits[0].problem):
                 yield Refused(name, label, reason, fault=False)
                 continue
-            cells = tuple(_cell(name, label, seed, {**about, "data": print_}) for seed, print_ in enumerate(prints))
+            specs = [
+                build_spec(suite, registry, (name, dataset), (label, method), data, seed)
+                for seed, data in enumerate(prints)
+            ]
+            cells = tuple(Cell.of(spec, name, label) for spec in specs)
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
             yield Refused(name, label, in_one_line(error), fault=True)
             continue
         yield Task(name, label, method, protocol, splits, cells, tuple(dataset.notes))
 
 
-def _space(method: Method, given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return {name: list(values) for name, values in method.search_space.items() if name not in given}
+def build_spec(
+    suite: Suite, registry: Registry, dataset: tuple[str, Dataset], method: tuple[str, Method], data: str, seed: int
+) -> CellSpec:
+    """Return the specification of a cell of a suite.
+
+    Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
+    """
+    entry, protocol = suite.methods[method[0]], suite.protocol_for(dataset[0])
+    # What the suite gives a value is not searched.
+    searched = {name: values for name, values in method[1].search_space.items() if name not in entry.options}
+    return CellSpec(
+        dataset=plugin_spec(registry, "dataset", suite.datasets[dataset[0]].use or dataset[0], dataset[1]),
+        data=data,
+        method=plugin_spec(registry, "method", entry.use or method[0], method[1]),
+        protocol=protocol,
+        space={} if protocol.search == "none" else _plain(searched),
+        split=seed,
+        seed=seed,
+        harness=HARNESS,
+    )
 
 
-def _cell(dataset: str, method: str, seed: int, about: dict[str, Any]) -> Cell:
-    spec = json.dumps({**about, "seed": seed}, sort_keys=True)
-    key = hashlib.blake2b(spec.encode(), digest_size=16).hexdigest()
-    return Cell(key, dataset, seed, method, seed, spec)
+def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | Method) -> PluginSpec:
+    """Return what a specification says of a plug-in."""
+    return PluginSpec(*registry.identity(kind, name), str(plugin.version), _plain(options(plugin)))
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as JSON holds them: what was a tuple is a list when it is read again."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(table)))
+    return plain
 
 
 def checked(split: Split) -> Split:

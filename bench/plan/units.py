@@ -6,7 +6,6 @@ would take too long to lose, or where its data would not fit into memory.
 """
 
 import heapq
-import json
 import math
 from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from bench.plan.cells import Task
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Architecture, Protocol
+from bench.spec.spec import read_spec
 from bench.training.flops import work
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 from bench.training.member import expected_steps, training_form
@@ -107,7 +107,7 @@ class Units:
                 self.add(TOGETHER, _cost_together(task, self._costs.get(TOGETHER)), missing)
                 return
             kind, _ = training_form(task.plugin)
-            space = json.loads(missing[0].spec)["space"]
+            space = read_spec(missing[0].spec).space
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
             cost = cost_of(task.protocol, task.splits[0], task.plugin, searched)
             self.add((task.dataset, kind), cost, missing)

@@ -26,6 +26,7 @@ from bench.run.executors.inline import InlineEngine
 from bench.run.progress import Progress
 from bench.run.worker import Errand, Letter, Order, PluginFile, carry_out
 from bench.spec.cell import Cell, Outcome, from_bytes, to_bytes
+from bench.spec.spec import spec_or_none
 from bench.store.store import Store, SuiteRecord, new_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
@@ -102,8 +103,9 @@ def rerun(
     units = Units()
     together = {kind for kind, probe in probe_types().items() if probe.together}
     for cell in cells:
-        probe = json.loads(cell.spec)["protocol"].get("probe", {})
-        family = TOGETHER if probe.get("kind") in together else (cell.dataset, cell.method)
+        spec = spec_or_none(cell.spec)  # one that cannot be read fails in its worker, with the reason
+        alone = spec is None or spec.protocol.probe["kind"] not in together
+        family = (cell.dataset, cell.method) if alone else TOGETHER
         units.add(family, UNKNOWN_COST, [cell])
         units.failed_before.add(cell.key)
     _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
@@ -267,15 +269,14 @@ class _Drive:
 
     def _forget_checkpoints(self, cell: Cell, outcome: Outcome) -> None:
         """Remove the checkpoints of a cell's place when no cell is left that could go on from them."""
-        if not self.checkpoints.is_dir():
+        if not self.checkpoints.is_dir() or (place := _place(cell)) is None:
             return
-        place = checkpoints.place_of(cell.spec)
         if not (self.checkpoints / place).is_dir():  # asked before the rest is looked through: most cells have none
             return
         if outcome.status == "failed":
             self.unfinished.add(place)
         left = [*self.unheard.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
-        if place not in self.unfinished and all(checkpoints.place_of(other.spec) != place for other in left):
+        if place not in self.unfinished and all(_place(other) != place for other in left):
             checkpoints.forget(self.checkpoints, place)
 
     def _close(self, number: int) -> None:
@@ -322,3 +323,9 @@ class _Drive:
         # Handing them out leases them, or finds them still taken.
         self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
         self.taken.clear()
+
+
+def _place(cell: Cell) -> str | None:
+    """Return the folder of a cell's checkpoints; a specification that cannot be read has none."""
+    spec = spec_or_none(cell.spec)
+    return None if spec is None else checkpoints.place_of(spec)

@@ -15,15 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.api import Split
+from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.machine.environment import facts
-from bench.plan.cells import HARNESS, checked, fingerprint
-from bench.plugins.registry import Registry
+from bench.plan.cells import checked, fingerprint, plugin_spec
+from bench.plugins.registry import Kind, Registry
 from bench.run import jobs as carried
 from bench.run.jobs import Job, told
 from bench.spec.cell import Outcome, to_bytes
-from bench.spec.protocol import Protocol
+from bench.spec.spec import HARNESS, CellSpec, PluginSpec, read_spec
 from bench.training.checkpoints import place_of
 from bench.training.limits import Limits
 from bench.training.search import Selection
@@ -57,15 +57,12 @@ class Order:
     limits: Limits = Limits()
 
 
-Kind = Literal["outcome", "search", "progress"]
-
-
 @dataclass(frozen=True)
 class Letter:
     """What a worker sends while it carries out an order."""
 
     order: int
-    kind: Kind
+    kind: Literal["outcome", "search", "progress"]
     key: str  # of the cell; empty where it is about the order
     content: bytes
 
@@ -119,41 +116,43 @@ def _facts(device: str) -> dict[str, Any]:
 
 def _job(errand: Errand, plugins: tuple[PluginFile, ...]) -> Job:
     """Rebuild a cell from its spec; refuse what is not what the driver meant."""
-    about = json.loads(errand.spec)
-    if about["harness"] != HARNESS:
+    spec = read_spec(errand.spec)
+    if spec.harness != HARNESS:
+        raise UserError(f"this worker's uqbench gives numbers of version {HARNESS}, the driver asks for {spec.harness}")
+    dataset, own_dataset = _plugin("dataset", spec.dataset, plugins)
+    method, own_method = _plugin("method", spec.method, plugins)
+    split, data = _split(dataset, spec, plugins)
+    if data != spec.data:
         raise UserError(
-            f"this worker's uqbench gives numbers of version {HARNESS}, the driver asks for {about['harness']}"
-        )
-    registry = _registry(plugins)
-    made = {}
-    for kind in ("dataset", "method"):
-        name, identity, version, given = about[kind]
-        plugin = registry.make(kind, name, given)
-        here = [*registry.identity(kind, name), plugin.version]
-        if here != [name, identity, version]:
-            raise UserError(
-                f"this worker has another {kind} {name!r}: {here[1:]}, the driver asks for {[identity, version]}"
-            )
-        made[kind] = plugin
-    split = _split(json.dumps(about["dataset"]), plugins, about["seed"])
-    if split[1] != about["data"]:
-        raise UserError(
-            f"this worker's dataset {about['dataset'][0]!r} has other rows than the driver's; "
+            f"this worker's dataset {spec.dataset.name!r} has other rows than the driver's; "
             "compare 'uqbench data verify' on both"
         )
-    selection = Selection.from_json(errand.search) if errand.search else None
-    protocol = Protocol(**about["protocol"])
-    return Job(
-        made["method"],
-        protocol,
-        split[0],
-        about["seed"],
-        split[1],
-        json.dumps(about["method"][:3]),
-        place_of(errand.spec),
-        about["space"],
-        selection,
+    # Built anew from what this worker has: a field that was not rebuilt here must not be taken as the driver meant it.
+    own = CellSpec(
+        dataset=own_dataset,
+        data=data,
+        method=own_method,
+        protocol=spec.protocol,
+        space=spec.space,
+        split=spec.split,
+        seed=spec.seed,
+        harness=HARNESS,
     )
+    if own != spec:
+        raise UserError(f"this worker would run another cell: {own.text}, the driver asks for {spec.text}")
+    plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
+    selection = Selection.from_json(errand.search) if errand.search else None
+    return Job(method, spec.protocol, split, spec.seed, data, plugin, place_of(spec), spec.space, selection)
+
+
+def _plugin(kind: Kind, wanted: PluginSpec, plugins: tuple[PluginFile, ...]) -> tuple[Any, PluginSpec]:
+    """Return a plug-in of this worker's and what a specification says of it; refuse another than the driver's."""
+    registry = _registry(plugins)
+    plugin = registry.make(kind, wanted.name, wanted.options)
+    own = plugin_spec(registry, kind, wanted.name, plugin)
+    if own != wanted:
+        raise UserError(f"this worker has another {kind} {wanted.name!r}: {own}, the driver asks for {wanted}")
+    return plugin, own
 
 
 @lru_cache(maxsize=2)
@@ -182,14 +181,13 @@ BYTES_OF_SPLITS_KEPT = 2**28
 _loaded: dict[tuple[str, tuple[PluginFile, ...], int], tuple[Split, str]] = {}
 
 
-def _split(dataset: str, plugins: tuple[PluginFile, ...], number: int) -> tuple[Split, str]:
+def _split(dataset: Dataset, spec: CellSpec, plugins: tuple[PluginFile, ...]) -> tuple[Split, str]:
     """Return one split and its fingerprint; what was loaded last is kept, the cells of a split follow each other."""
-    place = (dataset, plugins, number)
+    place = (repr(spec.dataset), plugins, spec.split)
     if place not in _loaded:
         if sum(_bytes(split) for split, _ in _loaded.values()) > BYTES_OF_SPLITS_KEPT:
             _loaded.clear()
-        name, _, _, given = json.loads(dataset)
-        split = checked(_registry(plugins).make("dataset", name, given).load(number))
+        split = checked(dataset.load(spec.split))
         _loaded[place] = (split, fingerprint(split))
     return _loaded[place]
 

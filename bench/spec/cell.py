@@ -13,19 +13,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.spec.spec import CellSpec
+
 Status = Literal["ok", "diverged", "failed"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One result to be had."""
+    """One result of a suite."""
 
     key: str
     dataset: str  # the names it has in its suite
     split: int
     method: str
     seed: int
-    spec: str  # what the key is the hash of, as JSON: all that is needed to run it
+    spec: str  # the text of its `CellSpec`, as it is stored: all that is needed to run it
+
+    @classmethod
+    def of(cls, spec: CellSpec, dataset: str, method: str) -> "Cell":
+        """Return the cell of a specification under the names that a suite gives its dataset and method."""
+        return cls(spec.key, dataset, spec.split, method, spec.seed, spec.text)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """What became of the cells of a suite, and from which rows of data they were made, by dataset and method."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Self
 
 import pandas as pd
+
+from bench.spec.spec import spec_or_none
 
 States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, diverged, failed, not run
 
@@ -31,8 +31,8 @@ class CellCounts:
             places = zip(cells["dataset"].tolist(), cells["method"].tolist(), told, specs, strict=True)
             for dataset, method, status, spec in places:
                 states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
-                if isinstance(spec, str) and (data := _fingerprint(spec)) != "None":
-                    prints.setdefault(dataset, {}).setdefault(method, set()).add(data)
+                if (known := spec_or_none(spec)) is not None:
+                    prints.setdefault(dataset, {}).setdefault(method, set()).add(known.data)
         return cls(states, prints)
 
     def only(self, methods: Collection[str]) -> Self:
@@ -54,9 +54,3 @@ class CellCounts:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell tells."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
         return len(prints) > 1 if prints else None
-
-
-@lru_cache(maxsize=50_000)
-def _fingerprint(spec: str) -> str:
-    """Return the hash of the data in a cell's specification; several parts of a report read the same ones."""
-    return str(json.loads(spec).get("data"))

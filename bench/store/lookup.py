@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 
 from bench.errors import UserError
+from bench.spec.spec import spec_or_none
 from bench.store.store import Store
 from bench.store.tables import cells, environments, metrics, wanted
 
@@ -67,7 +68,7 @@ def describe(store: Store, key: str) -> dict[str, Any]:
             "places": [dict(place) for place in places],
             "status": row.get("status", "missing"),
             "message": row.get("message") or "",
-            "spec": json.loads(row.get("spec") or "{}"),
+            "spec": spec.plain() if (spec := spec_or_none(row.get("spec"))) else row.get("spec") or {},
             "training": json.loads(row.get("training") or "{}"),
             "timing": {name: row.get(name) for name in ("seconds", "cpu_seconds", "started", "finished")},
             "code": row.get("code"),

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from bench.spec.spec import CellSpec, SpecError, read_spec
+
 MACHINE = ("system", "cpu", "cores", "threads", "device", "device_name")
 SOFTWARE = ("torch", "numpy")  # what computes the numbers
-SPECIFIED = ("dataset", "method", "protocol", "space", "harness")
 
 
 @dataclass(frozen=True)
 class Provenance:
     """The provenance of one result."""
 
-    spec: Mapping[str, Any]
+    spec: CellSpec | None  # None where it is missing or cannot be read
     environment: Mapping[str, Any]
     missing: tuple[str, ...]  # what is unknown
 
@@ -37,19 +38,22 @@ class Provenance:
 
 def provenance(cell: Mapping[str, Any]) -> Provenance:
     """Return the provenance of a stored cell (a row of `Store.cells`)."""
-    spec, environment = _object(cell.get("spec")), _environment(cell.get("environment"))
-    return Provenance(spec, environment, (*_unknown_environment(cell.get("environment")), *_unspecified(spec)))
+    content, text = cell.get("environment"), cell.get("spec")
+    spec: CellSpec | None = None
+    unreadable: frozenset[str] = frozenset()
+    try:
+        spec = read_spec(text if isinstance(text, str) else "")
+    except SpecError as error:
+        unreadable = error.parts
+    return Provenance(spec, _environment(content), (*_unknown_environment(content), *_unspecified(unreadable)))
 
 
-def _unspecified(spec: Mapping[str, Any]) -> list[str]:
-    missing = []
-    if not isinstance(spec.get("seed"), int):
-        missing.append("the seed")
-    if not (isinstance(spec.get("data"), str) and spec["data"]):
-        missing.append("the hash of the data")
-    if any(part not in spec for part in SPECIFIED):
-        missing.append("what was run (plug-ins, options, protocol)")
-    return missing
+def _unspecified(parts: frozenset[str]) -> list[str]:
+    """Return in words what a specification with these parts missing or wrong does not say."""
+    seed, data = {"seed", "split"}, {"data"}
+    known = ((seed, "the seed"), (data, "the hash of the data"))
+    rest = ["what was run (plug-ins, options, protocol)"] if parts - seed - data else []
+    return [*(words for names, words in known if parts & names), *rest]
 
 
 @lru_cache(maxsize=1000)  # thousands of cells share a few environments

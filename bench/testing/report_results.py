@@ -3,13 +3,14 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from bench.api import Array, Curves
 from bench.spec.protocol import Protocol
+from bench.spec.spec import CellSpec, PluginSpec
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 CELL = ["key", "spec", "status", "message", "training", "environment"]
@@ -83,15 +84,11 @@ def example_results(
 
 
 def _spec(dataset: str, method: str, seed: int) -> str:
-    spec = {
-        "harness": 1,
-        "dataset": [dataset, "built in", "1", {}],
-        "method": [method, "built in", "1", {"level": 0.1}],
-        "protocol": asdict(Protocol()),
-        "data": "example",
-        "seed": seed,
-    }
-    return json.dumps(spec, sort_keys=True)
+    rows, noisy = PluginSpec(dataset), PluginSpec(method, options={"level": 0.1})
+    protocol = Protocol()
+    return CellSpec(
+        dataset=rows, data="example", method=noisy, protocol=protocol, split=seed, seed=seed, harness=1
+    ).text
 
 
 def _outcome(gone: bool, seed: int) -> tuple[str, str, str | None, str]:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from bench.machine.files import write_whole
+from bench.spec.spec import CellSpec
 
 FORMAT = 1
 Tensors = dict[str, Tensor]
@@ -32,10 +33,9 @@ def folder_of(arrays: Path) -> Path:
     return arrays.with_suffix(".checkpoints")
 
 
-def place_of(spec: str) -> str:
+def place_of(spec: CellSpec) -> str:
     """Return the folder of a cell's trainings: one for all methods on the same rows with the same seed."""
-    about = json.loads(spec)
-    return _hash([about[name] for name in ("harness", "dataset", "data", "protocol", "seed")])
+    return _hash({name: value for name, value in spec.plain().items() if name not in ("method", "space")})
 
 
 def name_of(*training: object) -> str:

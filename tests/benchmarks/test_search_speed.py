@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from bench.plugins.registry import Registry
+from bench.spec.spec import read_spec
 from bench.store.store import Store
 from bench.training.folds import folds
 from bench.training.limits import threads
@@ -78,19 +79,19 @@ def test_a_study_against_the_loop() -> None:
     measured: dict[str, float] = defaultdict(float)
     seen = set()
     for row in store.cells(suite):
-        spec, training = json.loads(row["spec"]), json.loads(row["training"])
-        data = registry.make("dataset", spec["dataset"][0], spec["dataset"][3]).load(row["split"])
+        spec, training = read_spec(row["spec"]), json.loads(row["training"])
+        data = registry.make("dataset", spec.dataset.name, spec.dataset.options).load(row["split"])
         x = torch.from_numpy(data.train_x).float()
         y = torch.from_numpy(data.train_y).float()
-        protocol = spec["protocol"]
-        batch, hidden = protocol["training"]["batch"], protocol["network"]["hidden"][0]
+        protocol = spec.protocol
+        batch, hidden = protocol.training.batch, protocol.network.hidden[0]
         step, validation = loop_seconds(x, (y - y.mean()) / y.std(), hidden, batch, row["method"])
-        per_fold = (len(x) - len(x) // protocol["folds"]) // batch
+        per_fold = (len(x) - len(x) // protocol.folds) // batch
         search = json.loads(store.searches([row["key"]]).get(row["key"], "{}"))
         tried = json.dumps([row["dataset"], row["split"], search.get("losses")])
         epochs = 0 if tried in seen else sum(map(sum, search["epochs"]))  # a shared search was done once
         seen.add(tried)
-        final = (len(x) - round(protocol["validation"] * len(x))) // batch
+        final = (len(x) - round(protocol.validation * len(x))) // batch
         finals = sum(training["epochs"])
         steps[row["dataset"]] += epochs * per_fold + finals * final
         seconds[row["dataset"]] += epochs * (per_fold * step + validation) + finals * (final * step + validation)

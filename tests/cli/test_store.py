@@ -13,6 +13,8 @@ import pytest
 
 from bench.cli.main import main
 from bench.spec.cell import Cell, Outcome
+from bench.spec.protocol import Protocol
+from bench.spec.spec import CellSpec, PluginSpec
 from bench.store.store import Store, SuiteRecord, new_owner
 
 
@@ -24,7 +26,15 @@ class Answer:
 
 
 Call = Callable[..., Answer]
-SPEC = json.dumps({"method": ["m", "1", {"rate": 0.1}], "seed": 0})
+SPEC = CellSpec(
+    dataset=PluginSpec("toy"),
+    data="rows",
+    method=PluginSpec("m", options={"rate": 0.1}),
+    protocol=Protocol(),
+    split=0,
+    seed=0,
+    harness=2,
+)
 
 
 @pytest.fixture
@@ -46,7 +56,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def cell(number: int, dataset: str = "toy", method: str = "m") -> Cell:
-    return Cell(f"{number:04x}{number:028x}", dataset, number, method, number, SPEC)
+    return Cell(f"{number:04x}{number:028x}", dataset, number, method, number, SPEC.text)
 
 
 @pytest.fixture
@@ -116,7 +126,7 @@ def test_show(mixed: Store, call: Call) -> None:
     assert call("show", "toy/m/0", "--suite", "tiny").out == call("show", "toy/m/0").out == whole.out
     told = json.loads(call("show", "toy/m/0", "--json").out)
     assert told["metrics"] == {"nll": "inf", "rmse": 0.1}
-    assert told["spec"] == json.loads(SPEC)
+    assert told["spec"] == SPEC.plain()
     failed = call("show", "toy/m/2").out
     assert "ValueError: bad" in failed
     assert "\x1b" not in failed  # what is stored does not steer the terminal

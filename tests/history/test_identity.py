@@ -1,18 +1,18 @@
 """Which stored cells are the same cell of other versions."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
 
 from bench.history.identity import Form, Wanted, form_of, lineages
+from bench.spec.spec import SpecError, read_spec, spec_or_none
 from tests.fixtures.results import spec
 
 
 def form(about: dict[str, Any]) -> Form:
-    found = form_of(about)
-    assert found is not None
-    return found
+    return form_of(read_spec(json.dumps(about)))
 
 
 def with_options(**options: Any) -> Form:
@@ -76,7 +76,9 @@ def test_specifications_of_the_oldest_stores_are_read() -> None:
     [{}, {"method": 1}, {**spec(), "protocol": 3}, {**spec(), "dataset": []}, {**spec(), "method": ["m", "x", "1", 5]}],
 )
 def test_what_is_no_specification_has_no_form(broken: dict[str, Any]) -> None:
-    assert form_of(broken) is None
+    with pytest.raises(SpecError):
+        form(broken)
+    assert spec_or_none(json.dumps(broken)) is None
 
 
 NORMAL, UNIFORM = with_options(rate=0.1, law="normal"), with_options(rate=0.1, law="uniform")

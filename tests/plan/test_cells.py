@@ -1,5 +1,4 @@
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from bench.plan.cells import Refused, Task, checked, fingerprint, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.spec.cell import Cell
+from bench.spec.spec import PluginSpec, read_spec
 
 WriteSuite = Callable[..., str]
 WritePlugin = Callable[[str, str], Path]
@@ -147,10 +147,10 @@ def test_the_fingerprint_sees_every_array() -> None:
 
 
 def test_the_spec_is_readable(tiny_file: Path) -> None:
-    spec = json.loads(cells(str(tiny_file))[-1].spec)
-    assert spec["method"] == ["mc-dropout", "built in", "1", {"rate": 0.1, "per_row": False}]
-    assert spec["protocol"]["training"]["epochs"] == 2
-    assert spec["seed"] == 1
+    spec = read_spec(cells(str(tiny_file))[-1].spec)
+    assert spec.method == PluginSpec("mc-dropout", "built in", "1", {"rate": 0.1, "per_row": False})
+    assert spec.protocol.training.epochs == 2
+    assert spec.seed == 1
 
 
 FAULTS = {

@@ -1,6 +1,5 @@
 """The ablation report: whom it compares with whom, and that its numbers are paired differences."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 
 from bench.api import Figure, Section, Table
 from bench.reports.mcni_ablation import MCNIAblation, change, middle, variants_of
+from bench.spec.protocol import Protocol
+from bench.spec.spec import CellSpec, PluginSpec
 
 
 class Held:
@@ -20,13 +21,19 @@ class Held:
 
     def __init__(self, values: dict[str, list[float]], options: dict[str, dict[str, Any]]) -> None:
         self.metrics = ["rmse", "nll"]
-        specs = {m: json.dumps({"method": ["noise", "built in", "1", o]}) for m, o in options.items()}
+        specs = {m: self._spec(own) for m, own in options.items()}
         rows = [(m, seed, value) for m, numbers in values.items() for seed, value in enumerate(numbers)]
         frame = pd.DataFrame(rows, columns=["method", "seed", "value"])
         frame = frame.assign(suite="held", dataset="toy", split=0)
         self.cells = frame.drop(columns="value").assign(spec=[specs[m] for m, _, _ in rows])
         self.frame = frame.assign(metric="rmse")
         self.remarks = self.failures = pd.DataFrame()
+
+    @staticmethod
+    def _spec(options: dict[str, Any]) -> str:
+        method, protocol = PluginSpec("noise", options=options), Protocol()
+        toy = PluginSpec("toy")
+        return CellSpec(dataset=toy, data="x", method=method, protocol=protocol, split=0, seed=0, harness=2).text
 
     def curves(self, key: str) -> None:
         return None

@@ -24,6 +24,7 @@ from bench.run.driver import run
 from bench.run.jobs import Job, carry_out, outcomes
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.spec import read_spec
 from bench.store.store import Store
 from bench.training.folds import folds
 from bench.training.limits import Limits
@@ -214,7 +215,7 @@ def spaces(path: str, *changes: str) -> dict[str, tuple[int, dict[str, Any]]]:
     found = {}
     for task in plan(load_suite(path, changes), Registry()):
         assert isinstance(task, Task)
-        space = json.loads(task.cells[0].spec)["space"]
+        space = read_spec(task.cells[0].spec).space
         found[task.method] = (len(configurations(task.protocol.search, task.protocol.grid, space, 0)), space)
     return found
 

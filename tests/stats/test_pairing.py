@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from bench.errors import UserError
+from bench.spec.spec import read_spec
 from bench.stats import CellCounts, Measure, compare, compare_each
 from bench.stats.pairing import grids, pair_repeats
 
@@ -65,9 +67,13 @@ def test_counts_tell_what_became_of_cells(results: Results) -> None:
     assert CellCounts.of(counts) is counts
 
 
+def other_data(cells: pd.DataFrame) -> str:
+    return replace(read_spec(cells["spec"].iloc[0]), data="another version").text
+
+
 def test_data_that_differs_between_other_methods_is_no_overlap_of_these(results: Results) -> None:
     frame, cells = results({("d", "x"): [1.0, 2.0], ("d", "y"): [2.0, 3.0], ("d", "z"): [2.0, 2.0]})
-    cells.loc[cells["method"] == "z", "spec"] = '{"data": "another version"}'
+    cells.loc[cells["method"] == "z", "spec"] = other_data(cells)
     counts = CellCounts.of(cells)
     assert counts.splits_overlap("d") is True
     assert counts.only(["x", "y"]).splits_overlap("d") is False
@@ -79,7 +85,7 @@ def test_data_that_differs_between_other_methods_is_no_overlap_of_these(results:
 @pytest.mark.parametrize("same_rows", [True, False])
 def test_all_compared_at_once_are_the_comparisons_of_each_pair(results: Results, same_rows: bool) -> None:
     frame, cells = results(VALUES, same_rows=same_rows)
-    cells.loc[cells["method"] == "one", "spec"] = '{"data": "another version"}'
+    cells.loc[cells["method"] == "one", "spec"] = other_data(cells)
     found = compare_each(shuffled(frame), ["one", "three"], "two", Measure("rmse"), cells=cells)
     for method, comparison in zip(["one", "three"], found, strict=True):
         both = [method, "two"]

@@ -1,0 +1,122 @@
+"""The specification of a cell: everything that can change its numbers, under one name each.
+
+It has one canonical text, which is stored with the result and handed to workers, and one key, the hash of that text. A
+plan builds specifications, everybody else reads them here. Format 1, which stores of earlier versions hold, is still
+read; its keys were hashes of its own text, so a suite that is run again makes new cells.
+"""
+
+import hashlib
+import json
+from functools import cache, lru_cache
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from bench.errors import UserError
+from bench.spec.protocol import Protocol
+
+FORMAT = 2  # of the text: raise it when a field is renamed or removed, and teach `read_spec` the earlier form
+HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
+
+_CLOSED = ConfigDict(extra="forbid")
+Name = Annotated[str, Field(min_length=1, strict=True)]
+
+
+class SpecError(UserError):
+    """A text that is no specification of a cell; `parts` are the fields that are missing or wrong."""
+
+    def __init__(self, reason: str, parts: frozenset[str]) -> None:
+        super().__init__(f"the specification of a cell cannot be read: {reason}")
+        self.parts = parts
+
+
+@dataclass(frozen=True, config=_CLOSED)
+class PluginSpec:
+    """A plug-in with its options."""
+
+    name: Name
+    origin: StrictStr = "built in"  # or the package and its version, or the hash of a file's content
+    version: StrictStr = "1"
+    options: dict[str, Any] = Field(default_factory=dict)  # plain data, as JSON holds it
+
+
+@dataclass(frozen=True, config=_CLOSED, kw_only=True)
+class CellSpec:
+    """Everything that can change the numbers of one cell."""
+
+    dataset: PluginSpec
+    data: Name  # the fingerprint of the rows
+    method: PluginSpec
+    protocol: Protocol
+    space: dict[str, list[Any]] = Field(default_factory=dict)  # the options of the method that are searched
+    split: StrictInt
+    seed: StrictInt
+    harness: StrictInt
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields as JSON holds them."""
+        own: Any = type(self)
+        plain: dict[str, Any] = _adapter(own).dump_python(self)
+        return plain
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        return json.dumps({"format": FORMAT, **self.plain()}, sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """The name of the result."""
+        return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+
+FIELDS = frozenset(CellSpec.__dataclass_fields__)
+REPEATED = frozenset({"data", "split", "seed"})  # in which the repeats of one experiment differ
+
+
+@lru_cache(maxsize=20_000)  # reports and leaderboards read the same thousands several times
+def read_spec(text: str) -> CellSpec:
+    """Return the specification that a text holds; a `SpecError` says what is wrong with it."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError):
+        raise SpecError("it is not JSON", FIELDS) from None
+    if not isinstance(content, dict):
+        raise SpecError("it is not a JSON object", FIELDS)
+    version = content.pop("format", 1)
+    if version == 1:
+        content = _from_format_1(content)
+    elif version != FORMAT:
+        raise SpecError(f"it has format {version!r}, this uqbench reads 1 and {FORMAT}", FIELDS)
+    try:
+        return CellSpec(**content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        parts = frozenset(str(each["loc"][0]) for each in error.errors())
+        raise SpecError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", parts) from None
+
+
+def spec_or_none(text: object) -> CellSpec | None:
+    """Return the specification that a stored value holds; None where it holds none that can be read."""
+    try:
+        return read_spec(text) if isinstance(text, str) else None
+    except SpecError:
+        return None
+
+
+def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Name what stood in lists. The split was the seed; the oldest texts had no origins and no space."""
+    named = {"space": {}, **content, **({"split": content["seed"]} if "seed" in content else {})}
+    for kind in ("dataset", "method"):
+        match content.get(kind):
+            case [name, origin, version, options]:
+                named[kind] = {"name": name, "origin": origin, "version": str(version), "options": options}
+            case [name, version, options]:
+                named[kind] = {"name": name, "version": str(version), "options": options}
+    return named
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
