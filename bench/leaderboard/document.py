@@ -18,7 +18,7 @@ from bench.leaderboard.rows import Row
 from bench.metrics import condition
 from bench.spec.spec import REPEATED
 from bench.stats.compare import FEWEST_PAIRS
-from bench.web.dates import moment
+from bench.web.dates import iso_time
 
 FORMAT = 1  # raised when a reader of the file would have to change
 
@@ -36,7 +36,7 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
     content = {
         "format": FORMAT,
         "uqbench": __version__,
-        "updated": moment(board.updated),
+        "updated": iso_time(board.updated),
         "settings": {
             "alpha": settings.alpha,
             "level": settings.level,
@@ -74,7 +74,7 @@ def _line(line: Changing, level: float) -> dict[str, Any]:
                 "code": point.version.name,
                 "subject": point.version.subject,
                 "version": point.version.plugins,
-                "finished": moment(point.version.finished),
+                "finished": iso_time(point.version.finished),
                 "repeats": point.repeats,
                 "mean": point.mean,
                 "low": point.low,
@@ -120,7 +120,7 @@ def _row(row: Row, again: Rerun) -> dict[str, Any]:
         "code": list(row.codes),
         "devices": list(row.devices),
         "environments": sorted({_name(environment) for environment in _environments(row)}),
-        "finished": [moment(row.started), moment(row.finished)],
+        "finished": [iso_time(row.started), iso_time(row.finished)],
         "cpu_seconds": row.cpu_seconds,
         "rerun": list(again.lines),
     }

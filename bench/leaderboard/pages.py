@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.history.view import ShownLine
+from bench.history.view import LineView
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
-from bench.leaderboard.view_boards import ShownBoard
+from bench.leaderboard.view_boards import BoardView
 from bench.plugins.registry import Registry
 from bench.spec.spec import PluginSpec
 
@@ -16,8 +16,8 @@ from bench.spec.spec import PluginSpec
 def method_page(
     method: str,
     found: Leaderboard,
-    boards: Sequence[ShownBoard],
-    lines: Sequence[ShownLine],
+    boards: Sequence[BoardView],
+    lines: Sequence[LineView],
     reruns: Mapping[tuple[str, str], Rerun],
     registry: Registry,
 ) -> dict[str, Any]:
@@ -43,14 +43,14 @@ def method_page(
         "rows": rows,
         "overall": [one for one in _lines(method, boards) if one["board"].overall],
         "metrics": list(dict.fromkeys(result["board"].name for result in results)),
-        "history": [one for one in lines if one.method == method],
+        "history": [one for one in lines if one.label.method == method],
         "correction": found.history.correction,
         "environments": _environments(rows),
         "updated": found.updated,
     }
 
 
-def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
+def _lines(method: str, boards: Sequence[BoardView]) -> list[dict[str, Any]]:
     """Return the lines of a method, with their boards."""
     return [
         {"board": board, "line": one, "of": len(board.lines)}
@@ -60,7 +60,7 @@ def _lines(method: str, boards: Sequence[ShownBoard]) -> list[dict[str, Any]]:
     ]
 
 
-def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[ShownBoard], registry: Registry) -> dict[str, Any]:
+def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], registry: Registry) -> dict[str, Any]:
     """Return the page of a dataset: its card, its flaws, the ranking on it by every metric."""
     rows = [row for row in found.rows if row.dataset == dataset]
     about = _each((row.spec.dataset for row in rows), registry, about_dataset)

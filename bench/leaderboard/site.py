@@ -1,4 +1,4 @@
-"""Writing the leaderboard: pages that hold everything they show, and the same as JSON."""
+"""Writing the leaderboard: self-contained pages, and the same as JSON."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -6,46 +6,47 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
-from bench.history.view import history_content, shown_line
+from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
 from bench.leaderboard.pages import dataset_page, method_page
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
-from bench.leaderboard.view_boards import ShownBoard, shown_boards
+from bench.leaderboard.view_boards import BoardView, board_views
 from bench.plugins.registry import Registry
 from bench.web.names import file_name
 from bench.web.templating import templates
 
 
 def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
-    """Write `index.html`, `history.html`, a page a method and a dataset, and `leaderboard.json`; return the files."""
+    """Write `index.html`, `history.html`, a page per method and dataset, and `leaderboard.json`; return the files."""
     reruns = _reruns(found.rows, registry)
-    boards = shown_boards(found)
-    pages = templates("bench.leaderboard")
-    lines = [shown_line(one, found.settings.level) for one in found.history.lines]
-    history = history_content(found.history, lines)
-    content: dict[str, str] = {
-        "index.html": pages.get_template("index.html").render(_index(found, boards), root=""),
-        "history.html": pages.get_template("history.html").render(history, title="History", root=""),
+    boards = board_views(found)
+    lines = [line_view(line, found.settings.level) for line in found.history.lines]
+    environment = templates("bench.history", "bench.leaderboard")
+
+    def render(template: str, page: dict[str, Any], root: str = "") -> str:
+        return environment.get_template(template).render(page, root=root)
+
+    files = {
+        "index.html": render("index.html", _index(found, boards)),
+        "history.html": render("history.html", {**page_content(found.history, lines), "title": "History"}),
         "leaderboard.json": json.dumps(document(found, reruns), ensure_ascii=False, allow_nan=False) + "\n",
     }
     for method in sorted({row.method for row in found.rows}):
         page = method_page(method, found, boards, lines, reruns, registry)
-        path = f"methods/{file_name(method)}.html"
-        content[path] = pages.get_template("method.html").render(page, root="../")
+        files[f"methods/{file_name(method)}.html"] = render("method.html", page, "../")
     for dataset in sorted({row.dataset for row in found.rows}):
         page = dataset_page(dataset, found, boards, registry)
-        path = f"datasets/{file_name(dataset)}.html"
-        content[path] = pages.get_template("dataset.html").render(page, root="../")
-    content |= {again.file: again.content for again in reruns.values() if again.file}
+        files[f"datasets/{file_name(dataset)}.html"] = render("dataset.html", page, "../")
+    files |= {again.file: again.content for again in reruns.values() if again.file}
     try:
-        return [_written(out / name, text) for name, text in content.items()]
+        return [_write(out / name, text) for name, text in files.items()]
     except OSError as error:
         raise UserError(f"--out {out}: {error.strerror or error}") from error
 
 
-def _written(path: Path, text: str) -> Path:
+def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Names come from a store and may hold halves of characters.
     path.write_text(text, "utf-8", errors="backslashreplace")
@@ -59,24 +60,19 @@ def _reruns(rows: Iterable[Row], registry: Registry) -> dict[tuple[str, str], Re
     return {place: rerun(own, registry) for place, own in by_method.items()}
 
 
-def _index(found: Leaderboard, boards: list[ShownBoard]) -> dict[str, Any]:
-    datasets = sorted({row.dataset for row in found.rows})
-    return {
-        "title": "Leaderboard",
-        "found": found,
-        "boards": boards,
-        "methods": sorted({row.method for row in found.rows}),
-        "datasets": datasets,
+def _index(found: Leaderboard, boards: list[BoardView]) -> dict[str, Any]:
+    names = {f"{kind}s": sorted({getattr(row, kind) for row in found.rows}) for kind in ("method", "dataset")}
+    counts = {
         "results": sum(len(row.sources) for row in found.rows),
-        "codes": sorted({code for row in found.rows for code in row.codes}),
         "lacking": sum(one.provenance for one in found.unlisted),
-        "unlisted": _together(found.unlisted),
         "changes": sum(len(line.changes) for line in found.history.lines),
     }
+    lists = {"codes": sorted({code for row in found.rows for code in row.codes}), "unlisted": _unlisted(found.unlisted)}
+    return {"title": "Leaderboard", "found": found, "boards": boards, **names, **lists, **counts}
 
 
-def _together(unlisted: Sequence[Unlisted]) -> list[dict[str, Any]]:
-    """Return what is not listed, the datasets of one method and one reason in one line; provenance first."""
+def _unlisted(unlisted: Sequence[Unlisted]) -> list[dict[str, Any]]:
+    """Return the rows that are not listed, datasets of one method and one reason in one line; provenance first."""
     lines: dict[tuple[bool, str, str, str], dict[str, Any]] = {}
     for one in unlisted:
         line = lines.setdefault((not one.provenance, one.suite, one.method, one.reason), {"one": one, "datasets": []})

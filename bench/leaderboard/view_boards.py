@@ -1,8 +1,8 @@
-"""Boards as the templates want them: texts, drawn intervals, values to sort by."""
+"""Boards prepared for the templates: formatted numbers, drawn intervals, values to sort by."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -10,161 +10,147 @@ from markupsafe import Markup
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.metrics import Metric
-from bench.web.names import better, file_name, metric_name
-from bench.web.numbers import digits, shown
-from bench.web.svg import Axis, axis, grid, interval, lanes, scale
+from bench.web.names import better_values, metric_name
+from bench.web.numbers import decimal_places, format_interval, format_number
+from bench.web.svg import Axis, draw_interval, draw_lanes, draw_scale, fit_axis, grid_background
 
-MANY_GROUPS = 12  # lanes that fit a table; with more of them letters tell who is tied
+NOTHING = Markup("")
+MANY_GROUPS = 12  # lanes that fit a table; with more groups their letters are printed
+Places = Mapping[Any, Mapping[str, int | None]]  # by suite, metric, device and dataset, then by method
 
 
 @dataclass(frozen=True)
-class Line:
-    """One method on a shown board."""
+class Cell:
+    """A number with its interval: as text, as a picture, and as a value to sort by ('' where there is none)."""
 
-    method: str
-    page: str
+    text: str = ""
+    number: str = ""
+    interval: str = ""
+    picture: Markup = NOTHING
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the intervals of one column of a board have in common."""
+
+    axis: Axis | None
+    decimals: int
+    target: float | None = None
+
+    def cell(self, value: float, low: float, high: float, *, sign: bool = False) -> Cell:
+        """Return one cell of the column."""
+        picture = draw_interval(self.axis, value, low, high, self.target) if self.axis else NOTHING
+        text, interval = format_number(value, self.decimals, sign=sign), format_interval(low, high, self.decimals)
+        return Cell(text, _to_sort(value), interval, picture)
+
+    @property
+    def scale(self) -> Markup:
+        """The picture of the axis."""
+        return draw_scale(self.axis) if self.axis else NOTHING
+
+
+@dataclass(frozen=True)
+class EntryView:
+    """One method on a board."""
+
+    entry: Entry
     place: str
-    place_value: int
-    groups: str
     lanes: Markup
-    value: str
-    value_number: str  # to sort by; '' where there is none
-    interval: str
-    picture: Markup
-    behind: str
-    behind_interval: str
-    behind_number: str
-    behind_picture: Markup
+    value: Cell
+    behind: Cell
     repeats: str
-    short: bool  # fewer repeats than were planned
-    lost: str
-    places: tuple[str, ...] = ()  # on an overall board: the place on every dataset
+    places: tuple[str, ...]  # on an overall board: the place on every dataset
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.entry.method
 
 
 @dataclass(frozen=True)
-class ShownBoard:
-    """A board, ready for a page."""
+class BoardView:
+    """A board with everything its tables show."""
 
     key: str
     board: Board
     metric: Metric
-    name: str  # of the metric, with its condition
-    better: str
-    lines: tuple[Line, ...]
-    laned: bool  # groups are drawn as bars in lanes, rather than told by letters
-    scale: Markup
-    behind_scale: Markup
-    style: str  # the width of the lanes and the lines behind the intervals
-    clipped: bool
-    datasets: tuple[tuple[str, str], ...] = field(default=())  # of an overall board: name and page
+    lines: tuple[EntryView, ...]
+    groups: int  # of methods that do not differ
+    own: Column
+    gap: Column  # differences to the best
+
+    @property
+    def name(self) -> str:
+        """The name of the metric, with its condition."""
+        return metric_name(self.board.metric)
+
+    @property
+    def better(self) -> str:
+        """Which values are better."""
+        return better_values(self.metric)
 
     @property
     def overall(self) -> bool:
-        """Is it over all datasets?"""
+        """Whether it is over all datasets."""
         return self.board.dataset is None
 
+    @property
+    def laned(self) -> bool:
+        """Whether groups are drawn as bars in lanes, rather than printed as letters."""
+        return self.groups <= MANY_GROUPS
 
-def shown_boards(found: Leaderboard) -> list[ShownBoard]:
-    """Return all boards, ready for pages; overall boards know the places on their datasets."""
+    @property
+    def style(self) -> str:
+        """The width of the lanes and the grid lines behind the intervals, as CSS."""
+        axes = (("--own", self.own.axis), ("--gap", self.gap.axis))
+        grids = [f"{name}:{grid_background(axis)}" for name, axis in axes if axis]
+        return ";".join([f"--lanes:{10 * self.groups if self.laned else 0}px", *grids])
+
+    @property
+    def clipped(self) -> bool:
+        """Whether an arrow marks values beyond an axis."""
+        return any(column.axis is not None and column.axis.clipped for column in (self.own, self.gap))
+
+
+def board_views(found: Leaderboard) -> list[BoardView]:
+    """Return all boards; overall boards have the places on their datasets."""
     places: dict[Any, Mapping[str, int | None]] = {}
     for board in found.boards:
         own = {entry.method: entry.place for entry in board.entries}
         places[board.suite, board.metric, board.device, board.dataset] = own
         # Where a dataset has results of one device only, that is also its board for all devices.
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
-    return [_shown(n, board, found.metrics[board.metric], places) for n, board in enumerate(found.boards)]
+    return [_view(f"b{n}", board, found.metrics[board.metric], places) for n, board in enumerate(found.boards)]
 
 
-def _shown(number: int, board: Board, metric: Metric, places: Mapping[Any, Mapping[str, int | None]]) -> ShownBoard:
+def _view(key: str, board: Board, metric: Metric, places: Places) -> BoardView:
     overall = board.dataset is None
-    drawn = [(entry.score if overall else entry.value, entry.low, entry.high) for entry in board.entries]
-    on = axis(drawn, [] if overall or metric.target is None else [metric.target])
-    gaps = [entry.behind or (math.nan,) * 3 for entry in board.entries]
-    behind = None if overall else axis(gaps, [0.0])
-    letters = tuple(dict.fromkeys(letter for entry in board.entries for letter in entry.groups))
-    lines = [
-        _line(entry, board, metric, on, behind, decimals, places, lanes(letters, entry.groups, MANY_GROUPS))
-        for decimals in [(_decimals(drawn), _decimals(gaps))]
-        for entry in board.entries
-    ]
-    empty = Markup("")
-    return ShownBoard(
-        f"b{number}",
-        board,
-        metric,
-        metric_name(board.metric),
-        better(metric),
-        tuple(lines),
-        len(letters) <= MANY_GROUPS,
-        scale(on) if on else empty,
-        scale(behind) if behind else empty,
-        ";".join(
-            [
-                f"--lanes:{10 * len(letters) if len(letters) <= MANY_GROUPS else 0}px",
-                *(f"{name}:{grid(one)}" for name, one in (("--own", on), ("--gap", behind)) if one),
-            ]
-        ),
-        bool((on and on.clipped) or (behind and behind.clipped)),
-        tuple((name, f"datasets/{file_name(name)}.html") for name in board.datasets),
-    )
-
-
-def _decimals(rows: Sequence[tuple[float, ...]]) -> int:
-    return digits([high - low for _, low, high in rows], [value for value, _, _ in rows])
-
-
-def _line(
-    entry: Entry,
-    board: Board,
-    metric: Metric,
-    on: Axis | None,
-    behind_axis: Axis | None,
-    decimals: tuple[int, int],
-    places: Mapping[Any, Mapping[str, int | None]],
-    bars: Markup,
-) -> Line:
-    own, gap = decimals
-    overall = board.dataset is None
-    middle = entry.score if overall else entry.value
+    values = [(entry.score if overall else entry.value, entry.low, entry.high) for entry in board.entries]
+    gaps = [entry.behind or (math.nan, math.nan, math.nan) for entry in board.entries]
     target = None if overall else metric.target
-    behind = entry.behind
-    return Line(
-        method=entry.method,
-        page=f"methods/{file_name(entry.method)}.html",
-        place=str(entry.place) if entry.place is not None else "–",
-        place_value=entry.place if entry.place is not None else 10**6,
-        groups=entry.groups,
-        lanes=bars,
-        value=f"{entry.value:.2f}" if overall else shown(entry.value, own),
-        value_number=_to_sort(entry.value),
-        interval=_interval(entry.low, entry.high, own),
-        picture=interval(on, middle, entry.low, entry.high, target) if on else Markup(""),
-        behind=_signed(behind[0], gap) if behind else "",
-        behind_interval=_interval(behind[1], behind[2], gap) if behind else "",
-        behind_number=_to_sort(behind[0]) if behind else "" if entry.place is None else "0",
-        behind_picture=interval(behind_axis, *behind) if behind and behind_axis else Markup(""),
-        repeats=str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}",
-        short=entry.repeats < entry.planned,
-        lost=entry.lost,
-        places=tuple(_place(board, name, entry.method, places) for name in board.datasets),
-    )
+    own = Column(fit_axis(values, [] if target is None else [target]), decimal_places(values), target)
+    gap = Column(None if overall else fit_axis(gaps, [0.0]), decimal_places(gaps))
+    letters = tuple(dict.fromkeys(letter for entry in board.entries for letter in entry.groups))
+    lines = [_entry(e, board, own, gap, draw_lanes(letters, e.groups, MANY_GROUPS), places) for e in board.entries]
+    return BoardView(key, board, metric, tuple(lines), len(letters), own, gap)
+
+
+def _entry(entry: Entry, board: Board, own: Column, gap: Column, lanes: Markup, places: Places) -> EntryView:
+    if board.dataset is None:
+        value = own.cell(entry.score, entry.low, entry.high)
+        value = replace(value, text=f"{entry.value:.2f}", number=_to_sort(entry.value))
+    else:
+        value = own.cell(entry.value, entry.low, entry.high)
+    behind = gap.cell(*entry.behind, sign=True) if entry.behind else Cell(number="" if entry.place is None else "0")
+    repeats = str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}"
+    others = [places.get((board.suite, board.metric, board.device, name), {}) for name in board.datasets]
+    on_datasets = tuple(_place(of_dataset.get(entry.method)) for of_dataset in others)
+    return EntryView(entry, _place(entry.place), lanes, value, behind, repeats, on_datasets)
 
 
 def _to_sort(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else ""
 
 
-def _interval(low: float, high: float, decimals: int) -> str:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return ""
-    return f"{shown(low, decimals)} to {shown(high, decimals)}"
-
-
-def _signed(value: float, decimals: int) -> str:
-    text = shown(value, decimals)
-    return f"+{text}" if value > 0 and not text.startswith("–") else text
-
-
-def _place(board: Board, dataset: str, method: str, places: Mapping[Any, Mapping[str, int | None]]) -> str:
-    found = places.get((board.suite, board.metric, board.device, dataset), {}).get(method)
-    return "–" if found is None else str(found)
+def _place(place: int | None) -> str:
+    return "–" if place is None else str(place)

@@ -103,11 +103,11 @@ class Probe:
         """Return how many functions `measure_together` evaluates per cell, times the rows of each, roughly."""
         raise NotImplementedError
 
-    @classmethod
-    def table(cls, results: Results) -> str:
+    @staticmethod
+    def table(results: Results) -> str:
         """Return the table that ends a run in the terminal; empty: the usual ranks of the methods."""
         return ""
 
-    @classmethod
-    def check_outcome(cls, outcome: Outcome) -> None:
+    @staticmethod
+    def check_outcome(outcome: Outcome) -> None:
         """Raise a UserError where an outcome has values of this probe without what they mean nothing without."""

@@ -15,7 +15,7 @@ from bench.api.style import COLOURS, EVEN, GRID, INK, PAPER, SOFT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours of a figure that a page draws in its own: see page.css.
+# Colours of a figure that a page replaces by its palette (bench/web/templates/light.css).
 VARIABLES = {
     "#000000": "--ink",
     INK: "--ink",
@@ -34,7 +34,7 @@ DOTS = 144  # of a PNG, an inch
 
 @dataclass(frozen=True)
 class Image:
-    """A figure, drawn."""
+    """A figure as an image."""
 
     name: str  # of its files, without the suffix
     png: bytes
@@ -46,7 +46,7 @@ class Image:
         return inline(self.svg, self.name)
 
 
-def drawn(figure: "Figure", name: str) -> Image:
+def draw_figure(figure: "Figure", name: str) -> Image:
     """Draw a figure both ways. Text stays text in the SVG, so that every script and emoji is the reader's own font."""
     import matplotlib
 

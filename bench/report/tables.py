@@ -1,16 +1,14 @@
-"""Tables as text: cells for a page, Markdown, CSV and LaTeX. What is in a table is shown, and never acted upon."""
+"""Tables as text, as CSV and as LaTeX. Names in a table are printed and never carried out."""
 
 import csv
 import io
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-
-from bench.api import Table
-from bench.text_tables import markdown_table
 
 # What a spreadsheet would take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # their wide forms count too
@@ -20,15 +18,39 @@ COMMANDS = (
     r"\textbackslash{} \textasciitilde{} \textasciicircum{} \textless{} \textgreater{} \textbar{} '' $\pm$ "
     r"$\downarrow$ $\uparrow$ $\rightarrow$ -- $^{\dagger}$ $^{\ddagger}$ $\times$ \dots{} $\ge$ $\le$ $\infty$ $-$"
 )
+LATEX_TABLE = r"""%% \usepackage{booktabs}; names beyond Latin letters need XeLaTeX or LuaLaTeX
+\begin{table}[tb]
+\centering
+\caption{%s}
+\label{tab:%s}
+\begin{tabular}{%s}
+\toprule
+%s\midrule
+%s\bottomrule
+\end{tabular}
+\end{table}
+"""
 LATEX = {sign: f"\\{sign}" for sign in "{}$&#%_"} | dict(zip(SIGNS, COMMANDS.split(), strict=True))
 
 
-def cells(table: Table) -> list[list[str]]:
-    """Return the table row by row as text."""
-    return [[text(value) for value in row] for row in table.data.itertuples(index=False)]
+@dataclass(frozen=True)
+class TextTable:
+    """A table with its cells as text, from which the page, Markdown and LaTeX are written."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    bold: frozenset[tuple[int, int]]  # (row, column) positions to stand out
+    numeric: Sequence[bool]  # for each column: numbers, to be aligned to the right
 
 
-def text(value: Any) -> str:
+def text_table(data: pd.DataFrame, bold: frozenset[tuple[int, int]] = frozenset()) -> TextTable:
+    """Return a frame as text, cell by cell; the first column holds names, whatever it looks like."""
+    header = [str(name) for name in data.columns]
+    rows = [[_text(value) for value in row] for row in data.itertuples(index=False)]
+    return TextTable(header, rows, bold, [c > 0 and _numeric([row[c] for row in rows]) for c in range(len(header))])
+
+
+def _text(value: Any) -> str:
     """Return one cell as text: numbers to four significant digits, a dash for none."""
     if value is None or value is pd.NA:
         return "–"
@@ -37,19 +59,14 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def escaped(words: str) -> str:
-    """Return text that Markdown shows as it is: no markup, no line of its own."""
-    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(words.split()))
+def _numeric(column: Sequence[str]) -> bool:
+    """Whether a column holds numbers, and nothing else but dashes."""
+    return any(is_number(cell) for cell in column) and all(is_number(cell) or cell == "–" for cell in column)
 
 
-def markdown(table: Table) -> list[str]:
-    """Return the lines of a Markdown table."""
-    header = [escaped(str(name)) for name in table.data.columns]
-    rows = [
-        [f"**{escaped(cell)}**" if (r, c) in table.bold else escaped(cell) for c, cell in enumerate(row)]
-        for r, row in enumerate(cells(table))
-    ]
-    return markdown_table(header, rows)
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a number, also one with its deviation or a mark behind it."""
+    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| ±.*|[†‡*]| \(.*\)|$)", cell))
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -80,26 +97,20 @@ def _harmless(words: str) -> str:
     return words  # a number with its sign
 
 
-def latex(table: Table, label: str) -> str:
+def latex(table: TextTable, caption: str, label: str) -> str:
     """Return a table for a paper, with the rules of the package booktabs and the best in bold."""
-    header = [str(name) for name in table.data.columns]
-    rows = cells(table)
-    columns = "".join("r" if c and numeric([row[c] for row in rows]) else "l" for c in range(len(header)))
-    lines = [
-        "% \\usepackage{booktabs}; names beyond Latin letters need XeLaTeX or LuaLaTeX",
-        "\\begin{table}[tb]",
-        "\\centering",
-        f"\\caption{{{in_latex(table.caption)}}}",
-        f"\\label{{tab:{label}}}",
-        f"\\begin{{tabular}}{{{columns}}}",
-        "\\toprule",
-        " & ".join(in_latex(name) for name in header) + r" \\",
-        "\\midrule",
+    rows = [
+        [_bold(cell) if (r, c) in table.bold else in_latex(cell) for c, cell in enumerate(row)]
+        for r, row in enumerate(table.rows)
     ]
-    for r, row in enumerate(rows):
-        shown = [_bold(cell) if (r, c) in table.bold else in_latex(cell) for c, cell in enumerate(row)]
-        lines.append(" & ".join(shown) + r" \\")
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+    header, *body = (f"{' & '.join(row)} \\\\\n" for row in [[in_latex(name) for name in table.header], *rows])
+    return LATEX_TABLE % (
+        in_latex(caption),
+        label,
+        "".join("r" if number else "l" for number in table.numeric),
+        header,
+        "".join(body),
+    )
 
 
 def in_latex(words: str) -> str:
@@ -111,13 +122,3 @@ def in_latex(words: str) -> str:
 def _bold(cell: str) -> str:
     mean, sign, rest = cell.partition(" ±")
     return f"\\textbf{{{in_latex(mean)}}}" + (f" {in_latex('±' + rest)}" if sign else "")
-
-
-def numeric(column: Sequence[str]) -> bool:
-    """Whether a column holds numbers, and nothing else but dashes."""
-    return any(is_number(cell) for cell in column) and all(is_number(cell) or cell == "–" for cell in column)
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell reads as a number, also one with its deviation or a mark behind it."""
-    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| ±.*|[†‡*]| \(.*\)|$)", cell))

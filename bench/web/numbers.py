@@ -1,4 +1,4 @@
-"""Numbers with as many digits as their uncertainty leaves."""
+"""Numbers as text, with as many digits as their uncertainty justifies."""
 
 import math
 from collections.abc import Iterable
@@ -6,15 +6,16 @@ from collections.abc import Iterable
 import numpy as np
 
 
-def digits(widths: Iterable[float], values: Iterable[float]) -> int:
-    """Return the decimal places for a column: two digits of the typical half-width of its intervals.
+def decimal_places(intervals: Iterable[tuple[float, float, float]]) -> int:
+    """Return the decimal places for a column of values with their lower and upper ends.
 
-    Without intervals four digits of the typical value.
+    They give two digits of the typical half-width of the intervals; without intervals, four of the typical value.
     """
-    halves = [width / 2 for width in widths if math.isfinite(width) and width > 0]
+    rows = list(intervals)
+    halves = [(high - low) / 2 for _, low, high in rows if math.isfinite(high - low) and high > low]
     if halves:
         return _places(float(np.median(halves)), 2)
-    sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
+    sizes = [abs(value) for value, _, _ in rows if math.isfinite(value) and value != 0]
     return _places(float(np.median(sizes)), 4) if sizes else 3
 
 
@@ -22,11 +23,17 @@ def _places(size: float, significant: int) -> int:
     return min(max(significant - 1 - math.floor(math.log10(size)), 0), 7)
 
 
-def shown(value: float, places: int) -> str:
-    """Return a number as text: with these places, in powers of ten where it is too large for that, a dash for none."""
+def format_number(value: float, places: int, *, sign: bool = False) -> str:
+    """Return a number with these decimal places: in powers of ten where it is large, a dash where it is not finite."""
     if not math.isfinite(value):
         return "–"
-    if abs(value) >= 1e6:
-        return f"{value:.2e}"
-    text = f"{value:.{places}f}"
-    return text.removeprefix("-") if float(text) == 0.0 else text
+    text = f"{value:.2e}" if abs(value) >= 1e6 else f"{value:.{places}f}"
+    text = text.removeprefix("-") if float(text) == 0.0 else text
+    return f"+{text}" if sign and value > 0 else text
+
+
+def format_interval(low: float, high: float, places: int) -> str:
+    """Return an interval; '' where an end is not finite."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f"{format_number(low, places)} to {format_number(high, places)}"

@@ -1,4 +1,4 @@
-"""Intervals drawn as small inline pictures on one axis a board. The numbers stand beside them as text."""
+"""Small inline pictures without words: intervals on the common axis of a table, and means over versions."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ WIDTH, HEIGHT, EDGE = 200, 18, 8  # units of the picture; EDGE is kept free for 
 
 @dataclass(frozen=True)
 class Axis:
-    """What the intervals of one board are drawn on."""
+    """The axis of a column of intervals."""
 
     low: float
     high: float
@@ -20,7 +20,7 @@ class Axis:
     clipped: bool = False  # something lies beyond the ends
 
     def x(self, value: float) -> float:
-        """Return where a value lies, at most at the ends."""
+        """Return the position of a value in the picture; values beyond the axis are at its ends."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return round(EDGE + share * (WIDTH - 2 * EDGE), 1)
 
@@ -29,12 +29,12 @@ class Axis:
         return -1 if value < self.low else 1 if value > self.high else 0
 
 
-def axis(intervals: Iterable[Sequence[float]], include: Sequence[float] = (), *, clip: bool = True) -> Axis | None:
+def fit_axis(intervals: Iterable[Sequence[float]], include: Sequence[float] = (), *, clip: bool = True) -> Axis | None:
     """Return an axis for (middle, low, high) triples; None where no number is finite.
 
-    One method that failed badly would press all others into a dot: what lies far out (beyond the quartiles of the
-    middles by three times their distance, and wider than the typical interval) is marked by an arrow at the end,
-    unless `clip` is False.
+    One method that failed badly would compress all others to a dot. Therefore values far out (beyond the quartiles of
+    the middles by three times their distance, and wider than the typical interval) are arrows at the end, unless
+    `clip` is False.
     """
     rows = np.array([[v if math.isfinite(v) else np.nan for v in row] for row in intervals], dtype=np.float64)
     rows = rows.reshape(-1, 3)
@@ -57,7 +57,7 @@ def axis(intervals: Iterable[Sequence[float]], include: Sequence[float] = (), *,
 
 
 def _ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return two to five round numbers."""
+    """Return two to five round numbers of an axis."""
     rough = (high - low) / 3.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough * 0.999)
@@ -65,7 +65,7 @@ def _ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple((first + n) * step + 0.0 for n in range(6) if (first + n) * step <= high + 1e-9 * step)
 
 
-def interval(on: Axis, middle: float, low: float, high: float, target: float | None = None) -> Markup:
+def draw_interval(on: Axis, middle: float, low: float, high: float, target: float | None = None) -> Markup:
     """Return one interval as a picture without text; '' where there is no number."""
     if not math.isfinite(middle):
         return Markup("")
@@ -93,8 +93,8 @@ def _arrow(on: Axis, value: float, kind: str) -> str:
     return f'<path class="a {kind}" d="M{tip - side * 6} {y - 4}L{tip} {y}L{tip - side * 6} {y + 4}Z"/>'
 
 
-def scale(on: Axis) -> Markup:
-    """Return the axis itself, for the head of the column."""
+def draw_scale(on: Axis) -> Markup:
+    """Return the axis itself, for the header of the column."""
     texts = []
     for tick in on.ticks:
         x = on.x(tick)
@@ -107,8 +107,8 @@ def scale(on: Axis) -> Markup:
     )
 
 
-def grid(on: Axis) -> str:
-    """Return the lines at the ticks as a background, once for all rows of a table."""
+def grid_background(on: Axis) -> str:
+    """Return the grid lines at the ticks as a CSS background for all rows of a table."""
     places = [on.x(tick) / WIDTH * 100 for tick in on.ticks]
     return ",".join(
         f"linear-gradient(90deg,transparent {x:.2f}%,var(--grid) {x:.2f}% {x + 0.5:.2f}%,transparent {x + 0.5:.2f}%)"
@@ -116,8 +116,8 @@ def grid(on: Axis) -> str:
     )
 
 
-def lanes(letters: Sequence[str], groups: str, most: int) -> Markup:
-    """Return the bars of a method's groups, each in the lane of its group, so that rows one below the other join."""
+def draw_lanes(letters: Sequence[str], groups: str, most: int) -> Markup:
+    """Return the bars of a method's groups, each in the lane of its group, so that bars of adjacent rows join."""
     if len(letters) > most:
         return Markup("")
     on = [n for n, letter in enumerate(letters) if letter in groups]
@@ -131,7 +131,7 @@ def lanes(letters: Sequence[str], groups: str, most: int) -> Markup:
 
 
 def tick_text(tick: float, on: Axis) -> str:
-    """Return a tick with as many digits as tell it from the next one."""
+    """Return a tick with the digits that distinguish it from the next one."""
     if len(on.ticks) > 1:
         step = on.ticks[1] - on.ticks[0]
         places = max(0, -math.floor(math.log10(step) + 1e-9))
@@ -141,57 +141,59 @@ def tick_text(tick: float, on: Axis) -> str:
 
 
 @dataclass(frozen=True)
-class Spot:
-    """One point of a line over versions."""
+class LinePoint:
+    """One version in a line over versions."""
 
     mean: float
     low: float
     high: float
-    told: str = ""  # what a pointer that rests on it is shown
+    title: str = ""  # the text of its tooltip
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A change point: the version from which on the values are others, and whether they are better."""
+class ChangeMark:
+    """A change point: the first version whose values differ, and whether they are better."""
 
     at: int
     better: bool
 
 
-TALL, LEFT, TOP = 92, 38, 14  # of a line over versions: its height, the room for the scale and for the marks' numbers
+LINE_HEIGHT, LEFT, TOP = 92, 38, 14  # of a line over versions: height, space for the scale and for numbers of marks
 
 
-def line(spots: Sequence[Spot], marks: Sequence[Mark] = (), singles: Sequence[Sequence[float]] = ()) -> Markup:
-    """Return means and intervals over versions, the oldest at the left, as a picture without words.
+def draw_line(
+    points: Sequence[LinePoint], marks: Sequence[ChangeMark] = (), seeds: Sequence[Sequence[float]] = ()
+) -> Markup:
+    """Return means and intervals over versions, the oldest at the left.
 
-    `marks` are numbered and dashed, `singles` are single seeds, drawn thinly.
+    `marks` are dashed lines with numbers, `seeds` the values of single seeds, thin lines.
     """
-    beyond = [value for row in singles for value in row if math.isfinite(value)]
-    on = axis([(spot.mean, spot.low, spot.high) for spot in spots], beyond, clip=False)
+    beyond = [value for row in seeds for value in row if math.isfinite(value)]
+    on = fit_axis([(point.mean, point.low, point.high) for point in points], beyond, clip=False)
     if on is None:
         return Markup("")
-    step = (WIDTH - LEFT - EDGE) / len(spots)
+    step = (WIDTH - LEFT - EDGE) / len(points)
 
     def x(number: float) -> float:
         return round(LEFT + (number + 0.5) * step, 1)
 
     def y(value: float) -> float:
-        return round(TALL - 6 - (on.x(value) - EDGE) / (WIDTH - 2 * EDGE) * (TALL - 6 - TOP), 1)
+        return round(LINE_HEIGHT - 6 - (on.x(value) - EDGE) / (WIDTH - 2 * EDGE) * (LINE_HEIGHT - 6 - TOP), 1)
 
     ticks = on.ticks if len(on.ticks) < 3 else (on.ticks[0], on.ticks[-1])
     parts = [f'<path class="g" d="{"".join(f"M{LEFT} {y(tick)}H{WIDTH}" for tick in ticks)}"/>']
     parts += [f'<text x="{LEFT - 4}" y="{y(tick) + 3:g}">{tick_text(tick, on)}</text>' for tick in ticks]
-    for row in singles:
+    for row in seeds:
         path = "L".join(f"{x(n)} {y(value)}" for n, value in enumerate(row) if math.isfinite(value))
         parts.append(f'<path class="s" d="M{path}"/>' if "L" in path else "")
     for number, mark in enumerate(marks, start=1):
         kind, edge = "b" if mark.better else "w", x(mark.at - 0.5)
-        parts.append(f'<path class="{kind}" d="M{edge} {TOP}V{TALL - 2}"/>')
+        parts.append(f'<path class="{kind}" d="M{edge} {TOP}V{LINE_HEIGHT - 2}"/>')
         parts.append(f'<text class="{kind}" x="{edge}" y="{TOP - 4}">{number}</text>')
-    places = [(x(n), y(spot.mean)) for n, spot in enumerate(spots)]
+    places = [(x(n), y(point.mean)) for n, point in enumerate(points)]
     parts.append(f'<path class="l" d="M{"L".join(f"{a} {b}" for a, b in places)}"/>')
-    for (a, b), spot in zip(places, spots, strict=True):
-        if math.isfinite(spot.low) and math.isfinite(spot.high):
-            parts.append(f'<path class="i" d="M{a} {y(spot.low)}V{y(spot.high)}"/>')
-        parts.append(f'<circle cx="{a}" cy="{b}" r="3.2"><title>{escape(spot.told)}</title></circle>')
-    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {TALL}" aria-hidden="true">{"".join(parts)}</svg>')
+    for (a, b), point in zip(places, points, strict=True):
+        if math.isfinite(point.low) and math.isfinite(point.high):
+            parts.append(f'<path class="i" d="M{a} {y(point.low)}V{y(point.high)}"/>')
+        parts.append(f'<circle cx="{a}" cy="{b}" r="3.2"><title>{escape(point.title)}</title></circle>')
+    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {LINE_HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>')

@@ -1,4 +1,4 @@
-"""The templates of all pages: what is in them is escaped, and no script runs but their own."""
+"""The templates of all pages: values in them are escaped, and no script runs but their own."""
 
 import base64
 import hashlib
@@ -8,31 +8,22 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bench import __version__
-from bench.web.dates import moment
+from bench.web.dates import day
 from bench.web.names import file_name, metric_name
 
 
-def templates(package: str) -> Environment:
-    """Return the templates, with the style, the script and the policy that every page holds."""
-    script = _own("script.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def templates(*packages: str) -> Environment:
+    """Return the templates of some packages, which extend `base.html` and may include each other's."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader("bench.web"), PackageLoader(package)]),
+        loader=ChoiceLoader([PackageLoader(package) for package in ("bench.web", *packages)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "style": Markup(_own("style.css").replace("DARK", _own("dark.css"))),  # by the system's wish, or the reader's
-        "script": Markup(script),
-        # Only this script runs, whatever a name in the store may hold.
-        "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
-        "version": __version__,
-    }
-    environment.filters |= {"page_name": file_name, "metric_name": metric_name, "moment": moment}
+    script = (files("bench.web") / "templates" / "script.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # The hash in the page's policy lets only this script run, whatever a name in the store contains.
+    environment.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}", "version": __version__}
+    environment.filters |= {"page_name": file_name, "metric_name": metric_name, "day": day}
     return environment
-
-
-def _own(name: str) -> str:
-    return (files("bench.web") / "templates" / name).read_text("utf-8")

@@ -12,7 +12,7 @@ from bench.api.style import COLOURS, Look, declared_looks, house_style, look, pa
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.plugins.describe import declared_look
 from bench.plugins.registry import Registry
-from bench.report.figures import drawn
+from bench.report.figures import draw_figure
 
 
 def test_built_in_methods_look_different() -> None:
@@ -79,7 +79,7 @@ def test_a_drawing_in_a_page_has_text_variables_and_no_foreign_names() -> None:
         figure, (axis,) = panels(1)
         axis.plot([0, 1], [0, 1], color=COLOURS[0])
         axis.set_title('<script>"quoted"</script> 🙂 שלום')
-    image = drawn(figure, "one")
+    image = draw_figure(figure, "one")
     assert image.png.startswith(b"\x89PNG")
     assert b"http://www.w3.org/2000/svg" in image.svg
     page = image.inline
@@ -99,6 +99,6 @@ def test_the_same_figure_gives_the_same_file() -> None:
         with house_style():
             figure, (axis,) = panels(1)
             axis.plot([0, 1])
-        return drawn(figure, "same").svg
+        return draw_figure(figure, "same").svg
 
     assert made() == made()

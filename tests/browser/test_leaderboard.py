@@ -122,7 +122,7 @@ def test_finding_a_method(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html").page
     page.fill("input[name=find]", "MCNI")
     assert sorted(names(page)) == ["mcni-fixed", "mcni-learned"]
-    expect(page.locator("#told")).to_contain_text("2 methods")
+    expect(page.locator("#status")).to_contain_text("2 methods")
     page.fill("input[name=find]", "")
     assert len(names(page)) == 8
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bench.api import Table
-from bench.report.tables import csv_text, in_latex, is_number, latex, markdown
+from bench.report.markdown import table_lines
+from bench.report.tables import csv_text, in_latex, is_number, latex, text_table
 
 EVIL = ("<script>alert('x')</script>", '"quoted"', "a|b & 50% $x_1$ {y} \\z ^~#", "🙂 多言語", "שלום עולם", "x" * 500)
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", " =1", "＝1")  # noqa: RUF001
@@ -37,7 +37,7 @@ def test_a_number_with_a_sign_is_no_formula() -> None:
 
 def test_latex_has_rules_bold_and_nothing_to_carry_out() -> None:
     data = pd.DataFrame({"method": ["a_b", EVIL[2]], "rmse ↓": ["0.5 ± 0.1†", "0.7 ± 0.2"]})
-    text = latex(Table("50 % of $x", data, frozenset({(0, 1)})), "tiny")
+    text = latex(text_table(data, frozenset({(0, 1)})), "50 % of $x", "tiny")
     for part in (
         r"\toprule",
         r"\midrule",
@@ -54,7 +54,7 @@ def test_latex_has_rules_bold_and_nothing_to_carry_out() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_latex_compiles(tmp_path: Path) -> None:
-    table = latex(Table("A caption", pd.DataFrame({"method": [EVIL[0], EVIL[2]], "x": ["1 ± 2†", "–"]})), "a")
+    table = latex(text_table(pd.DataFrame({"method": [EVIL[0], EVIL[2]], "x": ["1 ± 2†", "–"]})), "A caption", "a")
     whole = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{table}\\end{{document}}"
     (tmp_path / "a.tex").write_text(whole, "utf-8")
     done = subprocess.run(["pdflatex", "-halt-on-error", "a.tex"], cwd=tmp_path, capture_output=True, check=False)
@@ -70,7 +70,7 @@ def test_every_letter_of_latex_is_escaped() -> None:
 
 
 def test_markdown_cells_are_text() -> None:
-    lines = markdown(Table("c", pd.DataFrame({"name": EVIL[:3]})))
+    lines = table_lines(text_table(pd.DataFrame({"name": EVIL[:3]})))
     assert len(lines) == 5
     assert lines[2].startswith(r"| \<script\>")
     assert r"a\|b" in lines[4]

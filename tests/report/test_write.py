@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.api import Table
 from bench.errors import UserError
 from bench.plugins.registry import Registry
-from bench.report.page import _grid
+from bench.report.page import table_cells
+from bench.report.tables import text_table
 from bench.report.write import write_report
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store, SuiteRecord
@@ -223,12 +223,12 @@ def test_columns_of_words_may_break_their_lines_and_others_not() -> None:
         "place": ["Section VI-A, Table IV"],
         "value": ["1,234.5"],
     }
-    kinds = [cell["kind"] for cell in _grid(Table("", pd.DataFrame(words)))["rows"][0]]
+    kinds = [cell["kind"] for cell in table_cells(text_table(pd.DataFrame(words)))["rows"][0]]
     assert kinds == ["", "wide", "words", "n"]
     alone = {name: values for name, values in words.items() if name != "numbers"}
-    assert [cell["kind"] for cell in _grid(Table("", pd.DataFrame(alone)))["rows"][0]] == ["", "", "n"]
+    assert [cell["kind"] for cell in table_cells(text_table(pd.DataFrame(alone)))["rows"][0]] == ["", "", "n"]
 
 
 def test_the_arrow_of_a_metric_stays_beside_its_name() -> None:
-    header = _grid(Table("", pd.DataFrame({"method": ["a"], "expected error ↓": [1.0]})))["header"]
+    header = table_cells(text_table(pd.DataFrame({"method": ["a"], "expected error ↓": [1.0]})))["header"]
     assert [name["text"] for name in header] == ["method", "expected error\N{NO-BREAK SPACE}↓"]

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from bench.api import Results
 from bench.probes.base import Finding, Probe, Subject
 from bench.probes.latency.conditions import check_conditions
 from bench.probes.latency.table import latency_table
-from bench.spec.cell import Outcome
 from bench.spec.protocol import CLOSED, Count, Positive
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ class Latency(Probe):
 
     kind = "latency"
     together = True
+    table = staticmethod(latency_table)
+    check_outcome = staticmethod(check_conditions)
     draws: list[Positive] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
     batch: Positive = 500  # rows of one call
     rows: Count = 0  # test rows of a pass; 0: all there are
@@ -51,13 +51,3 @@ class Latency(Probe):
         from bench.probes.latency.series import measure_in_turn
 
         return measure_in_turn(self, subjects, device, limits)
-
-    @classmethod
-    def table(cls, results: Results) -> str:
-        """Return one table per dataset."""
-        return latency_table(results)
-
-    @classmethod
-    def check_outcome(cls, outcome: Outcome) -> None:
-        """Refuse times without the conditions under which they were measured."""
-        check_conditions(outcome)

@@ -69,7 +69,6 @@ class Series:
 class _Case:
     """A cell's series, and the plain pass they are compared with."""
 
-    subject: Subject
     series: dict[str, Series]
     plain: Series
     facts: dict[str, Any]
@@ -207,7 +206,7 @@ def _case(
             job = drawing(method, trained[:draws] if growing else trained, draws)
             series[condition] = Series(condition, MODES[name](job, limits), workload)
     about = {**facts, "rows": len(rows), "data": split.about, "modes": modes}
-    return _Case(subject, series, plain[place], about, remarks)
+    return _Case(series, plain[place], about, remarks)
 
 
 def _networks(subject: Subject, method: Method, count: int, data: Prepared) -> list[Fitted]:

@@ -8,23 +8,6 @@ from bench.text_tables import markdown_table
 if TYPE_CHECKING:
     from bench.api import Results
 
-COLUMNS = (
-    "method",
-    "T",
-    "mode",
-    "forward",
-    "95 % interval",
-    "median",
-    "p90",
-    "p99",
-    "transfer",
-    "total",
-    "samples/s",
-    "ratio to one plain pass",
-    "scaling",
-    "time over engine's",
-    "MiB",
-)
 UNIT = "ms per 1,000 samples; forward, transfer and total are means, with the interval, median, p90 and p99 of forward"
 
 
@@ -35,18 +18,15 @@ def latency_table(results: "Results") -> str:
     values = {(str(key), str(metric)): float(v) for key, metric, v in frame[["key", "metric", "value"]].to_numpy()}
     cells = results.cells.dropna(subset="training")
     for dataset, own in cells[cells["status"] == "ok"].groupby("dataset", sort=False):
-        lines: list[list[str]] = []
+        rows: list[dict[str, str]] = []
         facts: dict[str, Any] = {}
         for _, cell in own.iterrows():
             about = json.loads(cell["training"]).get("latency", {})
-            facts = about.get("facts", facts)
-            series = about.get("series", {})
-            lines += [
-                _line(cell, condition, series[condition], values, series) for condition in sorted(series, key=_order)
-            ]
-        if lines:
-            caption = _caption(str(dataset), facts)
-            parts.append("\n".join([caption, "", *markdown_table(COLUMNS, lines, padded=True)]))
+            facts, series = about.get("facts", facts), about.get("series", {})
+            rows += [_row(cell, condition, series, values) for condition in sorted(series, key=_order)]
+        if rows:
+            table = markdown_table(list(rows[0]), [list(row.values()) for row in rows], padded=True)
+            parts.append("\n".join([_caption(str(dataset), facts), "", *table]))
     return "\n\n".join(parts)
 
 
@@ -56,36 +36,32 @@ def _order(condition: str) -> tuple[str, int]:
     return mode, int(draws)
 
 
-def _line(
-    cell: Any, condition: str, one: dict[str, Any], values: dict[tuple[str, str], float], series: dict[str, Any]
-) -> list[str]:
+def _row(cell: Any, condition: str, series: dict[str, Any], values: dict[tuple[str, str], float]) -> dict[str, str]:
+    """Return the text of every column."""
     about = dict(part.split("=") for part in condition.split(","))
-    forward, ratio = one["forward"], one["ratio"]
+    one = series[condition]
+    forward, ratio, engine = one["forward"], one["ratio"], series.get(f"T={about['T']}")
 
     def value(metric: str, form: str) -> str:
         found = values.get((cell["key"], f"{metric}@{condition}"))
         return "" if found is None else format(found, form)
 
-    engine = series.get(f"T={about['T']}")
-    against = f"{forward['median'] / engine['forward']['median']:.2f}" if engine and engine is not one else ""
     interval = "" if forward["mean_low"] is None else f"{_short(forward['mean_low'])} to {_short(forward['mean_high'])}"
-    return [
-        str(cell["method"]),
-        about["T"],
-        about.get("mode", "engine"),
-        _short(forward["mean"]),
-        interval,
-        _short(forward["median"]),
-        _short(forward["p90"]),
-        _short(forward["p99"]),
-        _short(one["transfer"]["mean"]),
-        _short(one["total"]["mean"]),
-        f"{one['throughput']:,.0f}",
-        f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})",
-        value("latency_scaling", ".2f"),
-        against,
-        value("latency_memory", ".0f"),
-    ]
+    against = f"{forward['median'] / engine['forward']['median']:.2f}" if engine and engine is not one else ""
+    return {
+        "method": str(cell["method"]),
+        "T": about["T"],
+        "mode": about.get("mode", "engine"),
+        "forward": _short(forward["mean"]),
+        "95 % interval": interval,
+        **{name: _short(forward[name]) for name in ("median", "p90", "p99")},
+        **{span: _short(one[span]["mean"]) for span in ("transfer", "total")},
+        "samples/s": f"{one['throughput']:,.0f}",
+        "ratio to one plain pass": f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})",
+        "scaling": value("latency_scaling", ".2f"),
+        "time over engine's": against,
+        "MiB": value("latency_memory", ".0f"),
+    }
 
 
 def _short(value: float) -> str:

@@ -13,7 +13,7 @@
     try { localStorage.setItem("uqbench-theme", input.value); } catch (refused) { /* the same */ }
   }));
 
-  // Sorting: numbers and texts stand in data-v; a row without a value stays last, whatever the direction.
+  // Sorting: values are in data-v, or else the text of the cell; a row without a value stays last, whatever the direction.
   function sort(header, down) {
     const row = header.parentElement, column = Array.prototype.indexOf.call(row.children, header);
     const body = header.closest("table").tBodies[0];
@@ -39,7 +39,7 @@
 
   // One filter above a table: rows of one metric.
   document.querySelectorAll("form[data-filter]").forEach((form) => {
-    const table = document.getElementById(form.dataset.filter), told = form.nextElementSibling;
+    const table = document.getElementById(form.dataset.filter), status = form.nextElementSibling;
     const select = form.elements.metric;
     form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -49,7 +49,7 @@
         line.hidden = select.value !== "" && line.dataset.metric !== select.value;
         count += !line.hidden;
       }
-      told.textContent = count + (count === 1 ? " row" : " rows");
+      status.textContent = count + (count === 1 ? " row" : " rows");
     });
   });
 
@@ -84,7 +84,7 @@
       count += !line.hidden;
     }
     if (!announce) return;
-    document.getElementById("told").textContent = count + (count === 1 ? " method, " : " methods, ") + chosen.querySelector("h2").textContent;
+    document.getElementById("status").textContent = count + (count === 1 ? " method, " : " methods, ") + chosen.querySelector("h2").textContent;
     const state = new URLSearchParams(order.map((name) => [name, form.elements[name].value]));
     try { history.replaceState(null, "", "#" + state); } catch (refused) { /* not for pages from a file, in some browsers */ }
   }

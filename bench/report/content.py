@@ -1,0 +1,83 @@
+"""The content of a report: sections with their cells as text, figures drawn and files named, once for all outputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from bench.api import Facts, Figure, Section, Table, Text
+from bench.report.figures import Image, draw_figure
+from bench.report.tables import TextTable, text_table
+from bench.web.names import readable_name
+
+MOST_ROWS = 120  # of a figure's numbers on the page; the CSV file has all
+
+
+@dataclass(frozen=True)
+class TableContent:
+    """A table, its cells as text and the name of its files."""
+
+    table: Table
+    text: TextTable
+    name: str
+
+
+@dataclass(frozen=True)
+class FigureContent:
+    """A figure as images, and the first rows of its numbers."""
+
+    figure: Figure
+    image: Image
+    numbers: TextTable
+
+
+@dataclass(frozen=True)
+class SectionContent:
+    """One section, ready to be written."""
+
+    title: str
+    blocks: Sequence[Text | Facts | TableContent | FigureContent]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sections under one heading: those of a suite, or those about all suites."""
+
+    suite: str  # '' for all suites
+    title: str
+    sections: Sequence[SectionContent]
+
+
+@dataclass
+class FileNames:
+    """Names of files that are taken."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def free(self, wanted: str) -> str:
+        """Return the name, with a number where another has it already."""
+        name, number = wanted, 2
+        while name.lower() in self.taken:  # some file systems do not tell cases apart
+            name, number = f"{wanted}-{number}", number + 1
+        self.taken.add(name.lower())
+        return name
+
+
+def section_content(section: Section, suite: str, names: FileNames) -> SectionContent:
+    """Draw the figures and format the tables of a section; raises where a block cannot be written."""
+    prefix = f"{readable_name(suite)}-" if suite else ""
+    blocks: list[Text | Facts | TableContent | FigureContent] = []
+    for block in section.blocks:
+        if isinstance(block, Table):
+            text = text_table(block.data, block.bold)
+            name = readable_name(block.name or f"{section.title} {block.caption}")
+            blocks.append(TableContent(block, text, names.free(prefix + name)))
+        elif isinstance(block, Figure):
+            image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)))
+            data = block.data if block.data is not None else pd.DataFrame()
+            blocks.append(FigureContent(block, image, text_table(data.head(MOST_ROWS))))
+        elif isinstance(block, Text | Facts):
+            blocks.append(block)
+        else:
+            raise TypeError(f"a block is a Text, Facts, a Table or a Figure, got {type(block).__name__}")
+    return SectionContent(section.title, blocks)
