@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 20 s on reading all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test check walkthroughs gate bench bench-compare faults thorough package-test validity picture clean
+.PHONY: demo test check walkthroughs gate bench bench-compare faults thorough package-test docs validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -47,9 +47,16 @@ thorough: .venv/installed-test
 package-test: .venv/installed-test
 	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/walkthroughs/test_new_plugins.py -o addopts="--import-mode=importlib -rs"
 
-# Do the statistics keep what they promise? Simulated studies, written into docs/statistics.md; takes minutes.
+# The pages of docs/ that are written from the source.
+docs: .venv/installed-test
+	$(BIN)/python -m tools.api_page docs/api.md
+	$(BIN)/python -m tools.dataset_page docs/datasets.md
+	$(BIN)/python -m tools.method_page docs/methods.md
+	$(BIN)/python -m tools.metric_page docs/metrics.md
+
+# Error rates of the statistics on simulated studies, written to docs/statistics.md; takes minutes.
 validity: .venv/installed
-	$(BIN)/python -m tools.validity_report docs/statistics.md
+	$(BIN)/python -m tools.validity_tables docs/statistics.md
 
 # The README's picture: the report of the demo, as a browser shows it.
 CHROMIUM ?= chromium

@@ -26,7 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     source = tmp_path_factory.mktemp("source") / "uqbench"
     source.mkdir()
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("bench", *KINDS):
+    for name in ("bench", "tools", *KINDS):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignore)
     for name in ("pyproject.toml", "LICENSE", "README.md"):
         if (ROOT / name).is_file():
@@ -64,6 +64,12 @@ def test_every_package_is_declared(project: dict[str, Any]) -> None:
 
 def test_the_versions_agree(project: dict[str, Any]) -> None:
     assert project["project"]["version"] == bench.__version__
+
+
+def test_the_wheel_holds_no_tools_of_maintainers(wheel: list[str]) -> None:
+    assert [
+        name for name in wheel if name.split("/")[0] not in ("bench", f"uqbench-{bench.__version__}.dist-info")
+    ] == []
 
 
 def test_the_wheel_holds_all_sources_and_data(wheel: list[str]) -> None:

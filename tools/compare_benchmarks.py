@@ -1,9 +1,9 @@
-"""Which hot path got slower between the last two saved runs, by ratio? `make bench-compare` saves one and asks.
+"""Compare the last two saved benchmark runs by ratio; `make bench-compare` saves one and runs this.
 
     python tools/compare_benchmarks.py .benchmarks 1.3
 
-The fastest round of each counts, which other work on the machine disturbs least. Ends with 1 where a ratio is above the
-limit.
+The fastest round of each case counts: other work on the machine disturbs it least. The exit code is 1 where a ratio is
+above the limit.
 """
 
 import json
@@ -20,7 +20,7 @@ def compare(folder: Path, limit: float) -> int:
     """Print old and new times with their ratio, the slower ones marked; return the exit code."""
     runs = sorted(folder.glob("*/*.json"), key=lambda path: path.name)  # pytest-benchmark numbers them
     if len(runs) < 2:
-        print(f"saved in {folder}; there is no run before it to compare with")
+        print(f"saved in {folder}; there is no earlier run to compare with")
         return 0
     before, now = (fastest(path) for path in runs[-2:])
     slower = 0

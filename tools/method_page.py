@@ -1,6 +1,6 @@
-"""The method cards of docs/methods.md, made from what the plug-ins say of themselves and from counting.
+"""The page docs/methods.md: a card per built-in method, from its docstrings and attributes, with counted costs.
 
-python -m tools.method_cards docs/methods.md
+python -m tools.method_page docs/methods.md
 """
 
 import inspect
@@ -15,7 +15,7 @@ from tools.pages import built_in, write_page
 
 INTRODUCTION = """# Methods
 
-*Written by `python -m tools.method_cards docs/methods.md` from the plug-ins in `methods/`; edit those.*
+*Written by `python -m tools.method_page docs/methods.md` from the plug-ins in `methods/`; edit those.*
 
 A method is a distribution over functions: prediction is `f(x; w_t)` with `w_t ~ q(w)`, `t = 1..T`. Each card gives
 q(w), the source, the options (a suite sets them under `[methods.NAME]`), and the values worth searching.
@@ -35,7 +35,7 @@ PROBLEMS = {
 }
 
 
-def cards(registry: Registry) -> str:
+def page(registry: Registry) -> str:
     """Return the page: a table of all built-in methods, then a card for each."""
     found = built_in(registry, "method")
     columns = ("name", "tasks", "draw", "random numbers", "kept", "networks")
@@ -49,7 +49,7 @@ def cards(registry: Registry) -> str:
 
 
 def card(name: str, about: str, method: Method) -> str:
-    """Return what there is to know of one method."""
+    """Return the card of one method."""
     text = inspect.cleandoc(about)
     first, _, rest = text.partition("\n")
     facts = [f"option {option.markdown()}" for option in options_of(method)]
@@ -67,7 +67,7 @@ def card(name: str, about: str, method: Method) -> str:
 
 
 def costs(method: Method) -> tuple[str, str, str]:
-    """Return what a draw costs and what a network keeps, as the table says it."""
+    """Return the costs of a draw and of what a network keeps, as cells of the table."""
     task = next(problem.task for problem in PROBLEMS.values() if method.skip(problem) is None)
     own, plain = count_cost(method, task), count_cost(Plain(), task)
     return _times(own, plain, "draw_operations"), f"{own.random_numbers:,}", _times(own, plain, "kept")
@@ -83,4 +83,4 @@ def _fenced(text: str) -> str:
 
 
 if __name__ == "__main__":
-    write_page(__doc__, lambda: cards(Registry()))
+    write_page(__doc__, lambda: page(Registry()))

@@ -1,13 +1,12 @@
-"""How often does a gate cry wolf, and what does it catch? Measured on real runs of suite smoke.
+"""False alarms and detections of a gate, measured on real runs of suite smoke.
 
     uqbench run smoke --seeds 600 --store runs/gate.db
-    python -m tools.gate_simulation --store runs/gate.db docs/gate.md
+    python -m tools.gate_validity --store runs/gate.db docs/gate.md
 
-A re-seeded run is a run at other seeds. The store is a pool of them; a gate takes ten seeds for its baseline and ten
-others for the run, at random, so nothing has changed and nothing ties the pairs. For detection one metric of one method
-on one dataset is made worse by one standard deviation of the pool. The pairs are tied as the gate's are: by a share of
-noise that a change brings to every number, or as real runs are whose splits are the same and all other random numbers
-are not.
+The store is a pool of runs at many seeds. A gate takes ten random seeds for its baseline and ten others for the run, so
+nothing has changed and the pairs are unrelated. For detection, one metric of one method on one dataset is made worse by
+one standard deviation of the pool, and the pairs are related: the change adds a little noise to every number, or the
+runs have the same splits and all other random numbers are new.
 """
 
 import argparse
@@ -36,9 +35,9 @@ from bench.stats.tests import Array
 from bench.store.results import StoredResults
 from bench.store.store import Store
 from bench.text_tables import markdown_table
+from tools.pages import print_or_replace_part
 
 SUITE = "smoke"
-BEGIN, END = "<!-- gate: begin -->", "<!-- gate: end -->"
 OTHER_SEEDS = 1_000_000  # added to a seed whose split stays
 SHARES = (0.1, 0.25, 0.4, 0.5, 1.0)
 
@@ -89,7 +88,7 @@ def false_alarms(
 
 
 def _runs(pool: Pool, kind: float | str, seeds: int, generator: np.random.Generator) -> tuple[Measured, Measured]:
-    """Return a baseline and a run without a change, tied as `kind` says."""
+    """Return a baseline and a run without a change: `kind` is "seeds", "splits", or a share of noise."""
     if kind == "seeds":
         order = generator.permutation(len(pool.runs.seeds))[: 2 * seeds]
         return pool.take(order[:seeds]), pool.take(order[seeds:])
@@ -126,7 +125,7 @@ def detection(
 
 
 def _worse(metric: str) -> float:
-    """Return the direction that is worse; the coverages of smoke lie below their targets."""
+    """Return the sign of a worse value; the coverages of smoke lie below their targets."""
     return 1.0 if declaration(metric).direction == "lower" else -1.0
 
 
@@ -185,13 +184,8 @@ def main() -> None:
         results = StoredResults(store, SUITE)
         runs = measured(results, metrics, sorted(set(results.cells["seed"])))
     pool = Pool(runs, again(suite, given.again, metrics))
-    text = "\n".join(report(pool, rules_of(suite), given.gates, np.random.default_rng(0)))
-    if given.page is None:
-        print(text)
-        return
-    page = given.page.read_text("utf-8")
-    head, tail = page.partition(BEGIN)[0], page.partition(END)[2]
-    given.page.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", "utf-8")
+    lines = report(pool, rules_of(suite), given.gates, np.random.default_rng(0))
+    print_or_replace_part(given.page, "gate", "\n".join(lines))
 
 
 if __name__ == "__main__":

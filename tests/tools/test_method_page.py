@@ -8,14 +8,14 @@ from torch import Tensor
 from bench.api import Batch, Method, Net, Problem
 from bench.api.tape import Tape
 from bench.plugins.registry import Registry
-from tools.method_cards import card, cards, costs
+from tools.method_page import card, costs, page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "methods.md"
 
 
 def test_the_page_is_current() -> None:
-    expected = cards(Registry()) + "\n"
-    assert PAGE.read_text("utf-8") == expected, "run: python -m tools.method_cards docs/methods.md"
+    expected = page(Registry()) + "\n"
+    assert PAGE.read_text("utf-8") == expected, "run: python -m tools.method_page docs/methods.md"
 
 
 @dataclass(frozen=True)

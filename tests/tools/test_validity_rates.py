@@ -10,8 +10,8 @@ import pytest
 
 from bench.stats import t_test
 from bench.stats.tests import Array
-from tools.simulation import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
-from tools.validity import (
+from tools.simulated_studies import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
+from tools.validity_rates import (
     coverage,
     false_equivalences,
     false_positives_of_ranks,
@@ -21,7 +21,7 @@ from tools.validity import (
     planned_power,
     power_curves,
 )
-from tools.validity_report import MARKS, main
+from tools.validity_tables import main
 
 STUDIES = 2_000
 BAR = 0.065
@@ -110,8 +110,9 @@ def test_noise_is_standardised(kind: Noise) -> None:
 
 
 def test_the_report_is_written_between_its_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.validity_report.report", lambda studies: [f"{studies} studies"])
+    monkeypatch.setattr("tools.validity_tables.report", lambda studies: [f"{studies} studies"])
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n", "utf-8")
+    old = "before\n<!-- validity: begin -->\nold\n<!-- validity: end -->\nafter\n"
+    page.write_text(old, "utf-8")
     main([str(page), "7"])
-    assert page.read_text("utf-8") == f"before\n{MARKS[0]}\n7 studies\n{MARKS[1]}\nafter\n"
+    assert page.read_text("utf-8") == old.replace("old", "7 studies")

@@ -5,14 +5,14 @@ import pytest
 
 from bench.errors import UserError
 from bench.metrics.discovery import BUILT_IN
-from tools.metrics_table import markdown, updated
+from tools.metric_page import markdown, updated
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
 def test_the_document_is_current() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert updated(text) == text, "run: python -m tools.metrics_table docs/metrics.md"
+    assert updated(text) == text, "run: python -m tools.metric_page docs/metrics.md"
 
 
 def test_every_metric_is_one_row_of_seven_cells() -> None:

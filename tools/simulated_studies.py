@@ -1,4 +1,4 @@
-"""Simulated studies whose truth is known: what the tests of this package are measured on.
+"""Simulated studies whose true difference is known, on which error rates are measured.
 
 Noise has mean 0 and variance 1, so that effects are in standard deviations of one method over seeds.
 """
@@ -33,7 +33,7 @@ def repeated_runs(kind: Noise, shape: tuple[int, ...], methods: int, generator: 
 def lopsided_differences(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
     """Return differences of mean 0 whose noise is skewed: one method is steady, the other has rare bad runs.
 
-    Equal means, but not exchangeable: what a test of means is not made for when there are few pairs.
+    Equal means, but not exchangeable: tests of means are not designed for this with few pairs.
     """
     return noise("skewed", shape, generator)
 

@@ -1,6 +1,6 @@
-"""The dataset cards of docs/datasets.md, made from what the plug-ins say of themselves.
+"""The page docs/datasets.md: a card per built-in dataset, from its docstrings and attributes.
 
-python -m tools.cards docs/datasets.md
+python -m tools.dataset_page docs/datasets.md
 """
 
 import inspect
@@ -13,7 +13,7 @@ from tools.pages import built_in, write_page
 
 INTRODUCTION = """# Datasets
 
-*Written by `python -m tools.cards docs/datasets.md` from the plug-ins in `datasets/`; edit those.*
+*Written by `python -m tools.dataset_page docs/datasets.md` from the plug-ins in `datasets/`; edit those.*
 
 Some datasets come with the packages or are generated; others are files that have to be downloaded once:
 
@@ -40,7 +40,7 @@ A table of your own needs no suite: `uqbench run quick --dataset 'csv:houses.csv
 """
 
 
-def cards(registry: Registry) -> str:
+def page(registry: Registry) -> str:
     """Return the page: a table of all built-in datasets, then a card for each."""
     found = built_in(registry, "dataset")
     lines = []
@@ -54,7 +54,7 @@ def cards(registry: Registry) -> str:
 
 
 def card(name: str, about: str, dataset: Dataset) -> str:
-    """Return what there is to know of one dataset."""
+    """Return the card of one dataset."""
     first, _, rest = inspect.cleandoc(about).partition("\n")
     facts = [("source", dataset.source), ("licence", dataset.licence)]
     facts += [("option", option.markdown()) for option in options_of(dataset)]
@@ -68,4 +68,4 @@ def card(name: str, about: str, dataset: Dataset) -> str:
 
 
 if __name__ == "__main__":
-    write_page(__doc__, lambda: cards(Registry()))
+    write_page(__doc__, lambda: page(Registry()))

@@ -1,5 +1,6 @@
-"""Do the tests keep what they promise? Rates of wrong answers on simulated studies, at 5, 10 and 20 seeds."""
+"""Error rates of the tests and intervals of bench.stats on simulated studies, at 5, 10 and 20 seeds."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from bench.stats.corrections import benjamini_hochberg, holm
 from bench.stats.effects import pooled_deviation
 from bench.stats.planning import pairs_needed, power
 from bench.stats.tests import Array
-from tools.simulation import NOISES, Noise, noise, overlapping_splits, repeated_runs
+from tools.simulated_studies import NOISES, Noise, noise, overlapping_splits, repeated_runs
 
 SIZES = (5, 10, 20)
 ALPHA, LEVEL = 0.05, 0.95
@@ -22,7 +23,7 @@ Rates = dict[str, list[float]]
 
 def false_positives_on_one_dataset(draw: Callable[[int], Array], generator: np.random.Generator) -> Rates:
     """Return how often each test on one dataset rejects; `draw(pairs)` gives differences `[studies, pairs]`."""
-    rates: Rates = {"paired t": [], "permutation": [], "Wilcoxon": []}
+    rates: Rates = defaultdict(list)
     for pairs in SIZES:
         d = draw(pairs)
         rates["paired t"].append(_rate(tests.t_test(d)))
@@ -35,13 +36,7 @@ def false_positives_on_many_datasets(
     kind: Noise, studies: int, generator: np.random.Generator, datasets: int = 8
 ) -> Rates:
     """Return how often a study of several datasets has any false positive, after the correction of its family."""
-    rates: Rates = {
-        "paired t, Holm": [],
-        "permutation, Holm": [],
-        "Wilcoxon, Holm": [],
-        "paired t, Benjamini-Hochberg": [],
-        "Wilcoxon over datasets": [],
-    }
+    rates: Rates = defaultdict(list)
     for pairs in SIZES:
         a, b = repeated_runs(kind, (studies, datasets, pairs), 2, generator)
         t = tests.t_test(a - b)
@@ -56,8 +51,8 @@ def false_positives_on_many_datasets(
 def false_positives_of_ranks(
     kind: Noise, studies: int, generator: np.random.Generator, datasets: int = 8, methods: int = 5
 ) -> Rates:
-    """Return how often tests of ranks find a difference between methods that do not differ."""
-    rates: Rates = {"Friedman": [], "Iman-Davenport": [], "Nemenyi, any pair": [], "Wilcoxon-Holm, any pair": []}
+    """Return how often rank tests find a difference between methods that do not differ."""
+    rates: Rates = defaultdict(list)
     bar = rank_tests.critical_difference(datasets, methods, ALPHA)
     first, second = np.triu_indices(methods, 1)
     for pairs in SIZES:
@@ -73,12 +68,7 @@ def false_positives_of_ranks(
 
 def false_positives_with_overlap(kind: Noise, studies: int, generator: np.random.Generator) -> Rates:
     """Return how often t-tests reject on overlapping splits, and how often intervals miss."""
-    rates: Rates = {
-        "paired t (wrong here)": [],
-        "corrected resampled t": [],
-        "misses of the BCa interval (wrong here)": [],
-        "misses of the hull of corrected t and widened BCa": [],
-    }
+    rates: Rates = defaultdict(list)
     for pairs in SIZES:
         d = overlapping_splits(kind, studies, pairs, generator)
         plain, widened = (bca_interval(d, generator, resamples=2_000, test_share=share) for share in (0.0, 0.1))
@@ -92,13 +82,12 @@ def false_positives_with_overlap(kind: Noise, studies: int, generator: np.random
 
 def false_equivalences(kind: Noise, studies: int, generator: np.random.Generator) -> Rates:
     """Return how often TOST calls methods equivalent that differ by the margin exactly."""
-    known, estimated = "margin given", "margin 0.5sd, estimated"
-    rates: Rates = {known: [], estimated: []}
+    rates: Rates = defaultdict(list)
     for pairs in SIZES:
         a, b = noise(kind, (2, studies, pairs), generator)
         d = a - b + 0.5
-        rates[known].append(_rate(tests.equivalence_test(d, 0.5)))
-        rates[estimated].append(_rate(tests.equivalence_test(d, 0.5 * pooled_deviation(a, b))))
+        rates["margin given"].append(_rate(tests.equivalence_test(d, 0.5)))
+        rates["margin 0.5sd, estimated"].append(_rate(tests.equivalence_test(d, 0.5 * pooled_deviation(a, b))))
     return rates
 
 
@@ -130,7 +119,7 @@ def coverage(draw: Callable[[int], Array], generator: np.random.Generator, resam
 
 def coverage_of_aggregates(kind: Noise, studies: int, generator: np.random.Generator, datasets: int = 8) -> Rates:
     """Return how often the stratified 95 % intervals contain the truth: datasets differ, runs within them too."""
-    rates: Rates = {"interquartile mean": [], "probability of improvement": []}
+    rates: Rates = defaultdict(list)
     centres = np.linspace(0.0, 2.0, datasets)
     truth = interquartile_mean(centres + noise(kind, (200_000, datasets), generator))
     better = noise(kind, (2_000_000,), generator) < noise(kind, (2_000_000,), generator) + 0.5
@@ -170,9 +159,9 @@ def planned_power(
     target: float = 0.8,
     kind: Noise = "gaussian",
 ) -> tuple[float, float, float]:
-    """Return the power of new studies as large as the planner asks for after a pilot of its own, and the median size.
+    """Return the power of new studies of the size that the planner derives from a pilot study, and the median size.
 
-    The third number is the power where the pilot's standard deviation is believed as it is.
+    The third number is the power where the pilot's standard deviation is taken as known.
     """
 
     def differences(shape: tuple[int, ...]) -> Array:
@@ -188,13 +177,13 @@ def planned_power(
 
     # Two digits of the standard deviation are enough, and there are few of them to plan for.
     seen, which = np.unique(differences((studies, pilot)).std(axis=-1, ddof=1).round(2), return_inverse=True)
-    planned, believed = (
-        np.array([pairs_needed(difference, max(s, 0.01), target=target, estimated_from=n) or 10_000 for s in seen])[
-            which
-        ]
-        for n in (pilot, None)
-    )
-    return found(planned), float(np.median(planned)), found(believed)
+
+    def planned(estimated_from: int | None) -> NDArray[np.int64]:
+        needed = (pairs_needed(difference, max(s, 0.01), target=target, estimated_from=estimated_from) for s in seen)
+        return np.array([pairs or 10_000 for pairs in needed])[which]
+
+    sizes = planned(pilot)
+    return found(sizes), float(np.median(sizes)), found(planned(None))
 
 
 def second_looks(studies: int, generator: np.random.Generator, first: int = 5, more: int = 10) -> float:

@@ -5,7 +5,7 @@ import pytest
 
 from bench.gate.values import Measured
 from bench.gate.verdicts import Rules
-from tools.gate_simulation import Pool, correlation, detection, false_alarms
+from tools.gate_validity import Pool, correlation, detection, false_alarms
 
 PLACE = ("toy", "m")
 

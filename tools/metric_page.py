@@ -1,6 +1,6 @@
-"""The table of all metrics in docs/metrics.md, written from their declarations.
+"""The tables of metrics in docs/metrics.md, written from the declarations.
 
-`python -m tools.metrics_table docs/metrics.md` brings the document up to date.
+python -m tools.metric_page docs/metrics.md
 """
 
 import sys
@@ -8,18 +8,16 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from bench.errors import UserError
 from bench.metrics.discovery import BUILT_IN, assemble
 from bench.metrics.metric import Metric
 from bench.text_tables import markdown_table
+from tools.pages import replace_part
 
-BEGIN = "<!-- begin: written by python -m tools.metrics_table -->"
-END = "<!-- end -->"
 COLUMNS = ("name", "task", "best", "unit", "needs", "formula", "source")
 
 
 def markdown(metrics: Iterable[Metric]) -> str:
-    """Return a Markdown table of `metrics`, one table a family."""
+    """Return `metrics` as Markdown tables, one per family."""
     lines: list[str] = []
     for family, own in groupby(metrics, lambda metric: metric.family):
         rows = [[cell.replace("|", "\\|") for cell in _cells(metric)] for metric in own]
@@ -33,15 +31,11 @@ def _cells(metric: Metric) -> tuple[str, ...]:
     return (f"`{metric.name}`", metric.task, best, metric.unit, needs, metric.formula, metric.source)
 
 
-def updated(document: str) -> str:
-    """Return `document` with the table of built-in metrics between its two marks."""
-    if BEGIN not in document or END not in document:
-        raise UserError(f"the document lacks the marks {BEGIN!r} and {END!r}")
-    before, rest = document.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    return before + BEGIN + "\n" + markdown(assemble(BUILT_IN, ()).values()) + "\n" + END + after
+def updated(page: str) -> str:
+    """Return the page with the tables of the built-in metrics between its marks."""
+    return replace_part(page, "metrics", markdown(assemble(BUILT_IN, ()).values()))
 
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(updated(path.read_text("utf-8")), "utf-8")

@@ -7,7 +7,7 @@ from bench.api import Dataset
 from bench.machine.data_files import VARIABLE, File
 from bench.plugins.describe import size
 from bench.plugins.registry import Registry
-from tools.cards import card, cards
+from tools.dataset_page import card, page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "datasets.md"
 
@@ -21,7 +21,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_the_page_is_current(registry: Registry) -> None:
-    assert PAGE.read_text("utf-8") == cards(registry) + "\n", "run: python -m tools.cards docs/datasets.md"
+    assert PAGE.read_text("utf-8") == page(registry) + "\n", "run: python -m tools.dataset_page docs/datasets.md"
 
 
 def test_every_dataset_says_where_it_is_from_and_under_which_terms(registry: Registry) -> None:

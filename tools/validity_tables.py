@@ -1,0 +1,101 @@
+"""The tables of docs/statistics.md, from the simulations of `tools.validity_rates`.
+
+python -m tools.validity_tables [PAGE] [STUDIES]
+
+Prints Markdown, or writes it between the marks of a page: `make validity` updates docs/statistics.md.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.stats.tests import Array
+from bench.text_tables import markdown_table
+from tools import validity_rates as simulate
+from tools.pages import print_or_replace_part
+from tools.simulated_studies import NOISES, Noise, lopsided_differences, repeated_runs
+from tools.validity_rates import SIZES, Rates
+
+Differences = Callable[[int], Array]  # of so many pairs
+SEEDS = [f"{size} seeds" for size in SIZES]
+EFFECTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+
+
+def report(studies: int) -> Iterable[str]:
+    """Yield all tables as Markdown; one generator serves all simulations, in this order."""
+    generator = np.random.default_rng(2026)
+    few = max(studies // 5, 200)  # where every study is a loop in Python
+    yield f"{studies:,} simulated studies per number ({few:,} where marked *), one seed for all; numbers in %."
+    differences: dict[str, Differences] = {kind: partial(_exchangeable, kind, studies, generator) for kind in NOISES}
+    differences["lopsided"] = lambda pairs: lopsided_differences((studies, pairs), generator)
+    rates = _by_differences(simulate.false_positives_on_one_dataset, differences, generator)
+    yield from _table("False positives at 5 %, one dataset", rates)
+    for title, measure, count in (
+        ("Any false positive in 8 datasets", simulate.false_positives_on_many_datasets, studies),
+        ("False positives of ranks, 5 methods, 8 datasets", simulate.false_positives_of_ranks, studies),
+        (
+            "Overlapping splits: false positives at 5 %, and intervals that miss",
+            simulate.false_positives_with_overlap,
+            studies,
+        ),
+        ("False equivalences at 5 %: the true difference is the margin", simulate.false_equivalences, studies),
+        ("Bayesian tests more than 95 % sure of a difference that does not exist *", simulate.bayesian_claims, few),
+    ):
+        yield from _table(title, _by_noise(measure, count, generator))
+    rates = _by_differences(simulate.coverage, differences, generator)
+    yield from _table("Coverage of 95 % intervals of the mean difference", rates)
+    rates = _by_noise(simulate.coverage_of_aggregates, few, generator)
+    yield from _table("Coverage of 95 % intervals over 8 datasets *", rates)
+    rates = simulate.power_curves(EFFECTS, studies, generator)
+    yield from _table("Power of the paired t-test by standardised effect", rates, [f"{effect:g}" for effect in EFFECTS])
+    rates = {}
+    for pilot in SIZES:
+        for kind in NOISES:
+            small, large = (simulate.planned_power(size, pilot, few, generator, kind=kind) for size in (0.5, 1.0))
+            rates[f"pilot of {pilot}, {kind}"] = [*small[::2], *large[::2]]
+    columns = ["effect 0.5", "0.5, deviation taken as known", "effect 1", "1, deviation taken as known"]
+    yield from _table("Power of new studies of the planned size, 80 % promised *", rates, columns)
+    repeated = 100 * simulate.second_looks(studies, generator)
+    yield ""
+    yield f"Testing 5 seeds, adding 10 where nothing was found and testing again: {repeated:.1f} % false positives."
+
+
+def _exchangeable(kind: Noise, studies: int, generator: np.random.Generator, pairs: int) -> Array:
+    a, b = repeated_runs(kind, (studies, pairs), 2, generator)
+    return np.asarray(a - b)
+
+
+def _by_differences(
+    measure: Callable[[Differences, np.random.Generator], Rates],
+    kinds: dict[str, Differences],
+    generator: np.random.Generator,
+) -> Rates:
+    return {f"{name}, {kind}": v for kind, draw in kinds.items() for name, v in measure(draw, generator).items()}
+
+
+def _by_noise(
+    measure: Callable[[Noise, int, np.random.Generator], Rates], studies: int, generator: np.random.Generator
+) -> Rates:
+    return {f"{name}, {kind}": v for kind in NOISES for name, v in measure(kind, studies, generator).items()}
+
+
+def _table(title: str, rates: Rates, columns: Sequence[str] = SEEDS) -> Iterable[str]:
+    yield from ("", f"**{title}**", "")
+    rows = ([name, *(f"{100 * value:.1f}" for value in values)] for name, values in rates.items())
+    yield from markdown_table(("", *columns), rows, numbers=range(1, len(columns) + 1))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the tables, or write them between the marks of a page."""
+    studies = int(arguments[1]) if len(arguments) > 1 else 10_000
+    start = time.perf_counter()
+    print_or_replace_part(Path(arguments[0]) if arguments else None, "validity", "\n".join(report(studies)))
+    print(f"{studies:,} studies in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
