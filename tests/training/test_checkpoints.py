@@ -148,7 +148,7 @@ def test_networks_of_a_stack_are_not_kept(member: MakeMember, tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
-CHANGES = ("network.kind=resnet8", "training.epochs=4", "training.batch=128", "draws=2")
+CHANGES = ("network.kind=resnet8", "training.epochs=3", "training.batch=128", "draws=2")
 
 
 def run_here(store: Path) -> Summary:

@@ -20,6 +20,7 @@ from bench.training.member import Fitted, Member
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
+PLAIN = Limits(path="plain")  # the quickest way to a network: here it is only drawn from
 
 
 def job(one: Member, networks: list[Fitted], draws: int) -> Drawing:
@@ -37,7 +38,7 @@ def test_draw_t_is_the_same_function_whatever_t_is_and_however_the_work_is_cut(
     name: str, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
     one = member(METHODS[name], epochs=1)
-    networks = fit_in_order([one] * one.method.networks)
+    networks = fit_in_order([one] * one.method.networks, PLAIN)
     many = draw(job(one, networks, 20))
     functions = one.method.networks if name in POINTS else 20
     assert many.shape == (functions, len(one.rows.x), 2 if name.startswith("mean-variance") else 1)
@@ -53,7 +54,7 @@ def test_drawing_equals_a_naive_loop_over_the_draws(
     method: Method, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
     one = member(method, epochs=1)
-    (fitted,) = fit_in_order([one])
+    (fitted,) = fit_in_order([one], PLAIN)
     rows = len(one.rows.x)
     uniforms = 0 if isinstance(method, MCNIFixed) else 20 * (rows if method == MCDropout(per_row=True) else 1)
     length = TapeLength(0 if uniforms else 8 * 20 + 20, uniforms)
@@ -67,7 +68,7 @@ def test_drawing_equals_a_naive_loop_over_the_draws(
 
 def test_per_row_noise_differs_between_the_chunks_of_rows(member: MakeMember, fit_in_order: FitInOrder) -> None:
     one = member(MCDropout(rate=0.5, per_row=True), epochs=1)
-    (fitted,) = fit_in_order([one])
+    (fitted,) = fit_in_order([one], PLAIN)
     same = one.rows.x[:1].expand(40, -1)
     drawn = draw(Drawing(one.method, [fitted], "regression", same, 7, 1), Limits(bytes=6_000))[0, :, 0]
     assert len(np.unique(drawn)) > 30
@@ -108,7 +109,7 @@ def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOr
 
 def test_drawing_changes_no_state(member: MakeMember, fit_in_order: FitInOrder) -> None:
     one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
-    (fitted,) = fit_in_order([one])
+    (fitted,) = fit_in_order([one], PLAIN)
     before = {k: v.clone() for k, v in (fitted.params | fitted.buffers).items()}
     state = torch.random.get_rng_state()
     first = draw(job(one, [fitted], 3))

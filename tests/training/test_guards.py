@@ -73,7 +73,7 @@ class ConstantMemory(Method):
 def test_a_member_that_takes_a_slot_is_untouched_by_what_was_there(
     path: Any, method: Method, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    members = [member(method, seed, epochs=2 + seed % 3) for seed in range(6)]
+    members = [member(method, seed, epochs=2 + seed % 3) for seed in range(4)]
     queued = fit_in_order(members, Limits(path=path, slots=2))
     for one, fitted in zip(members, queued, strict=True):
         alone = fit_in_order([one], Limits(path=path))[0]

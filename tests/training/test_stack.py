@@ -34,8 +34,9 @@ def sine_rows(count: int, held: int, features: int) -> Rows:
 
 
 REGRESSION = Problem("regression", (4,), 1)
+BUILT_IN = Registry()
 METHODS = [
-    name for name in sorted(Registry().plugins("method")) if not Registry().make("method", name, {}).skip(REGRESSION)
+    name for name in sorted(BUILT_IN.plugins("method")) if not BUILT_IN.make("method", name, {}).skip(REGRESSION)
 ]
 PAPER = ("deterministic", "mc-dropout", "mcni-fixed", "mcni-learned")
 
@@ -299,10 +300,11 @@ class Level(Deterministic):
 def test_float_options_differ_inside_a_stack_and_others_split_it(member: MakeMember, fit_in_order: FitInOrder) -> None:
     members = [member(Level(pull=p, power=k), 0) for p in (0.0, 0.1, 1.0) for k in (1, 2)]
     assert len({m.stack_key() for m in members}) == 2
-    for one, fitted in zip(members, fit_in_order(members), strict=True):
+    together = fit_in_order(members)
+    for one, fitted in zip(members, together, strict=True):
         alone = fit_in_order([one])[0]
         assert all(torch.equal(alone.params[key], fitted.params[key]) for key in alone.params)
-    sizes = [float(sum(w.abs().sum() for w in f.net.weights.values())) for f in fit_in_order(members)]
+    sizes = [float(sum(w.abs().sum() for w in f.net.weights.values())) for f in together]
     assert sizes[0] > sizes[2] > sizes[4]
 
 

@@ -71,17 +71,18 @@ def test_deaths_and_endless_calls_cost_their_own_cells_only(
 ) -> None:
     marker = tmp_path / "died"
     kill = "            os.kill(os.getpid(), signal.SIGKILL)\n"
+    wait = "            time.sleep(0.05)\n"
     done = "        return batch.loss(net(batch.x))\n"
     head = "import os, signal\nfrom pathlib import Path\n"
     once = f"        if not Path({str(marker)!r}).exists():\n            Path({str(marker)!r}).touch()\n{kill}{done}"
     files = [
         write_plugin("once", head + plugin("Once", once)),
         write_plugin("always", head + plugin("Always", f"        if True:\n{kill}")),
-        write_plugin("endless", plugin("Endless", "        while True:\n            pass\n")),
+        write_plugin("endless", "import time\n" + plugin("Endless", f"        while True:\n{wait}")),
     ]
     names = ["once", "always", "endless"]
     suite = load_suite(str(tiny_file), ["seeds=1"], methods=names)
-    engine = LocalEngine([Settings(time_limit=20.0), Settings(time_limit=20.0)])
+    engine = LocalEngine([Settings(time_limit=12.0), Settings(time_limit=12.0)])
     summary = run(suite, Registry(files), store, engine=engine)
     assert statuses(store) == {
         "deterministic": ["ok"],
@@ -93,7 +94,7 @@ def test_deaths_and_endless_calls_cost_their_own_cells_only(
     told = {cell.method: message for cell, message in summary.failures}
     assert told["always"].startswith("its worker died of SIGKILL")
     assert "tried 3 times alone" in told["always"]
-    assert told["endless"].startswith("not done within the time limit (20 s)")
+    assert told["endless"].startswith("not done within the time limit (12 s)")
     assert "in loss" in told["endless"]  # where it hung
     plain = Store(str(tmp_path / "plain.db"))
     run(load_suite(str(tiny_file), ["seeds=1"]), Registry(), plain)

@@ -1,16 +1,16 @@
-"""Options chosen by cross-validation."""
+"""Jobs: searches by cross-validation, and trainings that several methods share."""
 
 import json
-import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from bench.api import Split
-from bench.api.tape import stream
+from bench.api.tape import Tape, stream
 from bench.errors import UserError
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
@@ -28,9 +28,9 @@ from bench.spec.spec import read_spec
 from bench.store.store import Store
 from bench.training.folds import folds
 from bench.training.limits import Limits
-from bench.training.member import Member, held_out_loss
+from bench.training.member import Member, held_out_loss, training_form
 from bench.training.rows import prepare
-from bench.training.search import Configuration, Selection, configurations
+from bench.training.search import Selection, configurations
 from bench.training.stack import fit, fit_and_tell
 from tests.fixtures.suites import tiny_suite
 
@@ -52,64 +52,34 @@ def split(rows: int = 50) -> Split:
     return Split("regression", x[:rows], y[:rows], x[rows:], y[rows:])
 
 
-def test_the_grid_is_the_product_in_the_order_of_the_file() -> None:
-    tried = configurations("grid", GRID, {"rate": [0.1, 0.2, 0.3]}, seed=0)
-    assert len(tried) == 12
-    assert tried[0] == Configuration({"learning_rate": 1e-3, "weight_decay": 0.0}, {"rate": 0.1})
-    assert tried[-1] == Configuration({"learning_rate": 1e-2, "weight_decay": 0.1}, {"rate": 0.3})
-    assert configurations("none", GRID, {}, seed=0) == []
-
-
-def test_a_random_search_takes_different_points_of_the_grid_by_the_seed() -> None:
-    whole = configurations("grid", GRID, {"rate": [0.1, 0.2, 0.3]}, seed=0)
-    some = [configurations("random:5", GRID, {"rate": [0.1, 0.2, 0.3]}, seed) for seed in (0, 0, 1)]
-    assert some[0] == some[1] != some[2]
-    for picked in some:
-        assert len({repr(each) for each in picked}) == 5
-        assert all(each in whole for each in picked)
-    assert configurations("random:99", GRID, {}, seed=0) == configurations("grid", GRID, {}, seed=0)
-
-
-def test_the_lowest_mean_wins_and_divergence_never_does() -> None:
-    tried = [Configuration({"learning_rate": float(i)}, {}) for i in range(4)]
-    losses = [[1.0, 3.0], [0.0, math.inf], [1.5, 2.0], [2.0, 1.5]]
-    selection = Selection(tried, losses, [[1, 1]] * 4)
-    assert selection.best == 2  # the first of equals
-    assert selection.record()["chosen"] == {"learning_rate": 2.0}
-    assert selection.record()["validation_loss"] == 1.75
-    again = Selection.from_json(selection.to_json())
-    assert (again.tried, again.losses, again.best) == (tried, losses, 2)
-    lost = Selection(tried[:1], [[math.inf]], [[3]])
-    assert lost.chosen is None
-    assert lost.record() == {"configurations": 1, "folds": 1}
-
-
 def test_a_search_is_what_a_loop_over_configurations_and_folds_finds() -> None:
     """Every configuration on every fold by itself, with the parts of the engine below the search."""
     data, space = split(), {"rate": [0.05, 0.4]}
-    job = Job(MCDropout(), PROTOCOL, data, seed=7, space=space)
+    grid: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.1]}
+    protocol = replace(PROTOCOL, folds=2, grid=grid)
+    job = Job(MCDropout(), protocol, data, seed=7, space=space)
     said = [each for _, each in carry_out([job])]
     (selection,) = (each for each in said if isinstance(each, Selection))
     (outcome,) = (each for each in said if isinstance(each, Outcome))
     by_hand = []
     for rate_, decay, rate in [
-        (lr, wd, r) for lr in GRID["learning_rate"] for wd in GRID["weight_decay"] for r in space["rate"]
+        (lr, wd, r) for lr in grid["learning_rate"] for wd in grid["weight_decay"] for r in space["rate"]
     ]:
         training = Training(epochs=12, batch=16, patience=2, learning_rate=rate_, weight_decay=decay)
         row = []
-        for number, fold in enumerate(folds(50, 3, 7)):
-            rows = prepare(data, PROTOCOL, 7, "cpu", fold).rows
-            factory = network_factory(PROTOCOL.network, data.problem)
+        for number, fold in enumerate(folds(50, 2, 7)):
+            rows = prepare(data, protocol, 7, "cpu", fold).rows
+            factory = network_factory(protocol.network, data.problem)
             seed = stream(7, "fold", number)
-            one = Member(MCDropout(rate), data.problem, factory, repr(PROTOCOL.network), training, rows, seed, 24)
+            one = Member(MCDropout(rate), data.problem, factory, repr(PROTOCOL.network), training, rows, seed, 8)
             row.append(held_out_loss(one, dict(fit([one]))[0]))
         by_hand.append(row)
     assert selection.losses == by_hand  # to the last bit: a result does not depend on its neighbours
     chosen = outcome.training["search"]["chosen"]
-    assert outcome.training["search"]["validation_loss"] == min(sum(row) / 3 for row in by_hand)
+    assert outcome.training["search"]["validation_loss"] == min(sum(row) / 2 for row in by_hand)
     # The final fit is that of a cell with these values and no search.
     fixed = Protocol(
-        training=replace(PROTOCOL.training, **{name: chosen[name] for name in GRID}), network=PROTOCOL.network, draws=3
+        training=replace(PROTOCOL.training, **{name: chosen[name] for name in grid}), network=PROTOCOL.network, draws=3
     )
     ((_, plain),) = outcomes([Job(MCDropout(chosen["rate"]), fixed, data, seed=7)])
     assert plain.metrics == outcome.metrics
@@ -252,3 +222,51 @@ def test_searches_are_stored_and_taken_up_again(searched: str, store: Store) -> 
         kept = Selection.from_json(store.searches([row["key"]])[row["key"]])
         assert kept.record() == record
         assert record["configurations"] == (2 if row["method"] == "deterministic" else 12)
+
+
+SHORT = Protocol(training=Training(epochs=6, batch=16, patience=3), network=Architecture(hidden=[6]), draws=7)
+REGISTRY = Registry()
+POST_HOC = ["laplace", "pep", "temperature-scaling", "test-time-augmentation", "weight-noise"]
+
+
+def two_tasks(task: Any) -> Split:
+    random = np.random.default_rng(4)
+    x = random.normal(size=(70, 3))
+    y = x.sum(1) if task == "regression" else (x.sum(1) > 0).astype(np.int64)
+    return Split(task, x[:50], y[:50], x[50:], y[50:], classes=0 if task == "regression" else 2)
+
+
+def test_methods_after_the_fit_train_as_the_deterministic_one_does() -> None:
+    plain, _ = training_form(REGISTRY.make("method", "deterministic", {}))
+    kinds = {name: training_form(REGISTRY.make("method", name, {}))[0] for name in REGISTRY.plugins("method")}
+    alike = {name for name, kind in kinds.items() if kind == plain}
+    assert alike == {"deterministic", "deep-ensemble", *POST_HOC}
+    assert kinds["mean-variance"] != kinds["mean-variance-ensemble"]  # hooks of their own: known by their class
+    assert kinds["mcni-fixed"] != training_form(REGISTRY.make("method", "mcni-fixed", {"alpha": 0.3}))[0]
+
+
+def test_a_method_that_changes_a_part_of_anothers_hook_trains_by_itself() -> None:
+    from bench.methods.mc_dropout import MCDropout
+
+    @dataclass(frozen=True)
+    class Mine(MCDropout):
+        def mask(self, shape: tuple[int, ...], tape: Tape) -> Tensor:
+            return 3 * super().mask(shape, tape)
+
+    assert training_form(Mine())[0] != training_form(MCDropout())[0]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_shared_training_gives_the_results_of_one_apart(task: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = two_tasks(task)
+    names = ["deterministic", "deep-ensemble", *POST_HOC]
+    methods = {name: REGISTRY.make("method", name, {}) for name in names}
+    methods = {name: method for name, method in methods.items() if not method.skip(data.problem)}
+    counted = count_members(monkeypatch)
+    together = dict(outcomes([Job(method, SHORT, data, seed=2) for method in methods.values()]))
+    assert counted == [0, 5]  # no search; the ensemble's five networks, the first of which is everybody's
+    for number, (name, method) in enumerate(methods.items()):
+        ((_, apart),) = outcomes([Job(method, SHORT, data, seed=2)])
+        assert apart.status == "ok", (name, apart.message)
+        assert apart.metrics == together[number].metrics, name
+        np.testing.assert_array_equal(apart.arrays["mean"], together[number].arrays["mean"])
