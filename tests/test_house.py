@@ -35,6 +35,7 @@ ROOMS = [
     "history",
     "leaderboard",
     "testing",
+    "workflow",
     "cli",
 ]
 HEAVY = {"torch", "pandas", "scipy", "seaborn", "matplotlib", "sklearn", "numpy", "sqlalchemy", "pydantic"}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import STORE, data_option, look_in, plugin_option
+from bench.cli.options import data_option, look_in, plugin_option
 from bench.errors import UserError
+from bench.store import DEFAULT_URL
 
 if TYPE_CHECKING:
     from bench.gate.baseline import Baseline
@@ -136,7 +137,7 @@ def gate(
     "--store",
     "urls",
     multiple=True,
-    default=[STORE],
+    default=[DEFAULT_URL],
     show_default=True,
     metavar="URL",
     help="Where results are kept; repeat it for the stores of several versions.",

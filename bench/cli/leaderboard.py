@@ -1,8 +1,6 @@
 """`uqbench leaderboard`: stored results as a static site."""
 
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 import click
 
@@ -26,17 +24,12 @@ def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[s
 
     A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
     """
-    from bench.leaderboard import collect
-    from bench.leaderboard.site import write_site
-    from bench.plugins.registry import Registry
-    from bench.store.store import Store
+    from bench.workflow import write_leaderboard
 
-    with closing(Store(store, create=False, writable=False)) as opened:
-        found = collect(opened, suites, metrics)
-    written = write_site(found, Registry([Path(p) for p in plugins]), Path(out))
+    page, found = write_leaderboard(store, out, suites=suites, metrics=metrics, plugins=plugins)
     hidden = [one for one in found.unlisted if one.provenance]
     empty = len(found.unlisted) - len(hidden)
-    click.echo(f"leaderboard: {written[0]}, {len(found.rows)} rows listed")
+    click.echo(f"leaderboard: {page}, {len(found.rows)} rows listed")
     if empty:
         click.echo(f"not listed: {empty} rows without a result")
     if hidden:

@@ -95,12 +95,9 @@ def _better(direction: str, target: float | None) -> str:
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
     """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
-    from bench.plugins.registry import Registry
-    from bench.report.write import write_report
-    from bench.store.store import Store
+    from bench.workflow import write_report
 
-    written = write_report(Store(store, create=False), Registry([Path(p) for p in plugins]), Path(out), suites)
-    click.echo(f"report: {written[0]}")
+    click.echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")
 
 
 @app.command()

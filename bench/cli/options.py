@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from bench.errors import UserError
+from bench.store import DEFAULT_URL
 
-STORE = "sqlite:///runs/uqbench.db"
-
-store_option = click.option("--store", default=STORE, show_default=True, metavar="URL", help="Where results are kept.")
+store_option = click.option(
+    "--store", default=DEFAULT_URL, show_default=True, metavar="URL", help="Where results are kept."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."

@@ -105,12 +105,9 @@ def merge(other: str, store: str, as_json: bool) -> None:
     A cell that is in both with other values is a conflict: it stays as it is, both values are listed, and the exit
     code is 1.
     """
-    from bench.store.merge import merge as merge_stores
-    from bench.store.store import Store
+    from bench.workflow import merge_stores
 
-    # The other one first: where there is none, no new store is made for nothing.
-    with closing(Store(other, create=False, writable=False)) as foreign, closing(Store(store)) as own:
-        done = merge_stores(own, foreign)
+    done = merge_stores(store, other)
     if as_json:
         _print_json(asdict(done))
     else:

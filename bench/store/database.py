@@ -16,8 +16,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from bench.errors import UserError
+from bench.store import DEFAULT_URL
 
-DEFAULT_URL = "sqlite:///runs/uqbench.db"
 EXPECTED = f"expected an SQLite file, such as {DEFAULT_URL}, or postgresql://user@host/database"
 PATIENCE = 60.0  # seconds in which a transaction that others block is tried again
 CHUNK = 500  # keys in one query: well below the limit of either database

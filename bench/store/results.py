@@ -22,7 +22,7 @@ class StoredResults:
     """The results of one suite in a store."""
 
     def __init__(self, store: Store, suite: str) -> None:
-        self._store = store
+        self.store = store
         record = store.suites()[suite]
         self.suite: str = suite
         self.title: str = record["title"]
@@ -35,7 +35,7 @@ class StoredResults:
     def frame(self) -> pd.DataFrame:
         """Metric values, one row each: suite, dataset, split, method, seed, key, metric, value."""
         columns = [*PLACE, "key", "metric", "value"]
-        own = pd.DataFrame(self._store.values(self.suite), columns=columns)
+        own = pd.DataFrame(self.store.values(self.suite), columns=columns)
         frame = pd.concat([own, *self._relative(own)], ignore_index=True)
         return frame.sort_values([*PLACE, "metric"], ignore_index=True)
 
@@ -47,12 +47,12 @@ class StoredResults:
         """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
-        return pd.DataFrame(self._store.cells(self.suite), columns=columns)
+        return pd.DataFrame(self.store.cells(self.suite), columns=columns)
 
     @cached_property
     def remarks(self) -> pd.DataFrame:
         """Remarks on the data, or on methods that could not run, one row each: dataset, method, text."""
-        return pd.DataFrame(self._store.remarks(self.suite), columns=["dataset", "method", "text"])
+        return pd.DataFrame(self.store.remarks(self.suite), columns=["dataset", "method", "text"])
 
     @property
     def failures(self) -> pd.DataFrame:
@@ -72,7 +72,7 @@ class StoredResults:
     def arrays(self, key: str) -> dict[str, NDArray[Any]]:
         """Return all stored arrays of one cell, by name."""
         if key not in self._arrays:
-            loaded = self._store.load_arrays(key) or {}
+            loaded = self.store.load_arrays(key) or {}
             self._held += sum(array.nbytes for array in loaded.values())
             self._arrays[key] = loaded
             while self._held > CACHE_BYTES and len(self._arrays) > 1:

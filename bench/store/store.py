@@ -17,14 +17,15 @@ from sqlalchemy import Connection, delete, select
 from bench.errors import UserError
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
+from bench.store import DEFAULT_URL
 from bench.store import leases as lease_rows
 from bench.store.arrays import ArrayFiles
-from bench.store.database import DEFAULT_URL, Database, chunks, insert, parse_address, user_errors
+from bench.store.database import Database, chunks, insert, parse_address, user_errors
 from bench.store.leases import Owner, new_owner
 from bench.store.schema import SCHEMA, content_hash, prepare, split_code
 from bench.store.tables import LONGEST_NAME, cells, environments, leases, metrics, remarks, searches, suites, wanted
 
-__all__ = ["DEFAULT_URL", "SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
+__all__ = ["SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
 
 PLACE = ("dataset", "split", "method", "seed", "key")
 

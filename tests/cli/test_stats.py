@@ -15,6 +15,7 @@ from bench.cli.main import main
 from bench.spec.cell import Cell, Outcome
 from bench.stats import friedman
 from bench.store.store import Store, SuiteRecord
+from tests.fixtures.results import spec
 
 Call = Callable[..., tuple[int, str, str]]
 METHODS = ("alpha", "beta", "gamma")
@@ -31,7 +32,7 @@ def value(dataset: str, method: str, seed: int) -> float:
 
 def fill(store: Store, suite: str, *, diverged: int = 0) -> None:
     cells = [
-        Cell(f"{suite}/{d}/{m}/{s}", d, s, m, s, json.dumps({"data": d}))
+        Cell(f"{suite}/{d}/{m}/{s}", d, s, m, s, json.dumps(spec(d, m, s, one_split=True)))
         for d in DATASETS
         for m in METHODS
         for s in range(6)

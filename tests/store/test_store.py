@@ -10,11 +10,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from bench.cli import options as cli_options
 from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
 from bench.store.schema import content_hash
-from bench.store.store import DEFAULT_URL, Store, SuiteRecord
+from bench.store.store import Store, SuiteRecord
 
 CELL = Cell("k0", "toy", 0, "mc-dropout", 0, '{"seed": 0}')
 OTHER = Cell("k1", "toy", 1, "mc-dropout", 1, "{}")
@@ -260,10 +259,6 @@ def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(24)))
     assert len(Store(str(tmp_path / "new.db")).values("tiny")) == 24
-
-
-def test_the_command_line_and_the_store_agree_on_the_default() -> None:
-    assert cli_options.STORE == DEFAULT_URL
 
 
 def test_reading_a_store_needs_no_torch(python: Callable[[str], str]) -> None:
