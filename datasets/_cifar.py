@@ -25,62 +25,27 @@ ARCHIVE = File(
     170_498_071,
     md5="c58f30108f718f92721af3b95e74349a",
 )
+# Name, bytes, md5 and sha256 of each file in the archive.
+PUBLISHED = """
+data_batch_1 31035704 c99cafc152244af753f735de768cd75f 54636561a3ce25bd3e19253c6b0d8538147b0ae398331ac4a2d86c6d987368cd
+data_batch_2 31035320 d4bba439e000b95fd0a9bffe97cbabec 766b2cef9fbc745cf056b3152224f7cf77163b330ea9a15f9392beb8b89bc5a8
+data_batch_3 31035999 54ebc095f3ab1f0389bbae665268c751 0f00d98ebfb30b3ec0ad19f9756dc2630b89003e10525f5e148445e82aa6a1f9
+data_batch_4 31035696 634d18415352ddfa80567beed471001a 3f7bb240661948b8f4d53e36ec720d8306f5668bd0071dcb4e6c947f78e9682b
+data_batch_5 31035623 482c414d41f54cd18b22e5b47cb7c3cb d91802434d8376bbaeeadf58a737e3a1b12ac839077e931237e0dcd43adcb154
+test_batch 31035526 40351d587109b95175f43aff81a1287e f53d8d457504f7cff4ea9e021afcf0e0ad8e24a91f3fc42091b8adef61157831
+batches.meta 158 5ff9c542aee3614f3951f8cda6e48888 f962466ef690d46b226450fb9aadc74ba4bc64a76aa526b5827fe4bc5c7125cb
+"""
 
 
-def _batch(name: str, size: int, md5: str, sha256: str) -> File:
-    return File(f"{FOLDER}/{name}", "", size, sha256, md5, ARCHIVE)
+def _files() -> list[File]:
+    rows = (line.split() for line in PUBLISHED.strip().splitlines())
+    return [File(f"{FOLDER}/{name}", "", int(size), sha256, md5, ARCHIVE) for name, size, md5, sha256 in rows]
 
 
-TRAIN = (
-    _batch(
-        "data_batch_1",
-        31_035_704,
-        "c99cafc152244af753f735de768cd75f",
-        "54636561a3ce25bd3e19253c6b0d8538147b0ae398331ac4a2d86c6d987368cd",
-    ),
-    _batch(
-        "data_batch_2",
-        31_035_320,
-        "d4bba439e000b95fd0a9bffe97cbabec",
-        "766b2cef9fbc745cf056b3152224f7cf77163b330ea9a15f9392beb8b89bc5a8",
-    ),
-    _batch(
-        "data_batch_3",
-        31_035_999,
-        "54ebc095f3ab1f0389bbae665268c751",
-        "0f00d98ebfb30b3ec0ad19f9756dc2630b89003e10525f5e148445e82aa6a1f9",
-    ),
-    _batch(
-        "data_batch_4",
-        31_035_696,
-        "634d18415352ddfa80567beed471001a",
-        "3f7bb240661948b8f4d53e36ec720d8306f5668bd0071dcb4e6c947f78e9682b",
-    ),
-    _batch(
-        "data_batch_5",
-        31_035_623,
-        "482c414d41f54cd18b22e5b47cb7c3cb",
-        "d91802434d8376bbaeeadf58a737e3a1b12ac839077e931237e0dcd43adcb154",
-    ),
-)
-TEST = (
-    _batch(
-        "test_batch",
-        31_035_526,
-        "40351d587109b95175f43aff81a1287e",
-        "f53d8d457504f7cff4ea9e021afcf0e0ad8e24a91f3fc42091b8adef61157831",
-    ),
-)
-NAMES = _batch(
-    "batches.meta",
-    158,
-    "5ff9c542aee3614f3951f8cda6e48888",
-    "f962466ef690d46b226450fb9aadc74ba4bc64a76aa526b5827fe4bc5c7125cb",
-)
+*TRAIN, _test, NAMES = _files()
+TEST = [_test]
 COPY = "cifar10/images.npz"
-COPY_SHA256 = (
-    "9048fcbac9c08a64d57a7c5a5a66750a974ad4eab380914df129f7e223d823df"  # of the copy's four arrays, not of the file
-)
+COPY_SHA256 = "9048fcbac9c08a64d57a7c5a5a66750a974ad4eab380914df129f7e223d823df"  # of its four arrays
 
 
 @dataclass(frozen=True, eq=False)

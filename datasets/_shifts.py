@@ -9,7 +9,7 @@ SHIFTS = (NONE, *corruptions.CORRUPTIONS, *corruptions.FOREIGN)
 
 
 def check(shift: str, severity: int, noise: float) -> None:
-    """Complain about options that mean nothing."""
+    """Raise an error for options without a meaning."""
     if shift not in SHIFTS:
         raise ValueError(str(unknown_name("shift", shift, SHIFTS)))
     if not 1 <= severity <= corruptions.SEVERITIES:

@@ -36,6 +36,6 @@ def gap_split(x: Array, y: Array, split: int, name: str) -> Split:
 
 
 def check_number(split: int, count: int, reason: str) -> None:
-    """Complain about a split that does not exist."""
+    """Raise an error for a split that does not exist."""
     if not 0 <= split < count:
         raise UserError(f"split {split} does not exist: {reason} (0 to {count - 1}); ask for at most {count} seeds")

@@ -1,4 +1,4 @@
-"""A user's table: read from a file, and told what does not fit by row and column."""
+"""Reads a user's table from a file; errors name the row and the column."""
 
 import csv
 from collections import Counter

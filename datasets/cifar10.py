@@ -65,7 +65,7 @@ class Cifar10(Dataset):
     def fetch(self, folder: Path) -> None:
         """Download the archive, and let torchvision, where it is installed, verify and unpack it."""
         archive = download(ARCHIVE, folder)
-        extract(archive, [], folder)  # only to hear whether it is safe to unpack
+        extract(archive, [], folder)  # raises if it is not safe to unpack
         try:
             reader = import_torchvision().datasets.CIFAR10
         except UserError:

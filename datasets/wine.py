@@ -18,7 +18,7 @@ class Wine(Dataset):
     task = "classification"
     source = "scikit-learn, load_wine; UCI 109, archive.ics.uci.edu/dataset/109"
     licence = "CC BY 4.0"
-    notes = ("18 test rows a split: one error is 5.6 % of accuracy",)
+    notes = ("18 test rows per split: one error is 5.6 % of accuracy",)
 
     def load(self, split: int) -> Split:
         """Return one random split."""

@@ -1,9 +1,9 @@
-"""What Bayesian methods share: a likelihood, a Gaussian prior over the weights, and no other weight decay.
+"""The parts that Bayesian methods share: a likelihood, a Gaussian prior over the weights, and no other weight decay.
 
     U(w) / N = 1/N sum_n -log p(y_n | x_n, w) - 1/N log p(w)
 
 Classification: p is the softmax. Regression: p(y | x, w) = N(f(x; w), noise^2) with the noise in training units (where
-targets are standardised, noise = 0.5 says that a quarter of their variance cannot be predicted). A learned noise is
+targets are standardised, noise = 0.5 means that a quarter of their variance cannot be predicted). A learned noise is
 trained, or sampled, beside the weights, under a flat prior on its logarithm.
 
 Prior: w ~ N(0, prior^2 / fan_in) for weights and N(0, prior^2) for biases and normalisation, so that the functions of
@@ -17,7 +17,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Net, Step
+from bench.api import Batch, Method, Net, Optimizer, Step, Tape, Tensors
 
 LOG_NOISE = "noise:"  # the logarithm of a learned noise, among the trained tensors
 
@@ -56,9 +56,25 @@ def prior_energy(net: Net, prior: float, centre: Mapping[str, Tensor] | None = N
     return torch.stack(terms).sum()
 
 
+def energy(net: Net, batch: Batch, noise: float, prior: float) -> Tensor:
+    """Return U / N, estimated from one batch."""
+    likelihood = negative_log_likelihood(net, batch, net(batch.x), noise)
+    return likelihood + prior_energy(net, prior) / batch.rows
+
+
 def without_decay(step: Step) -> Step:
     """Return the step with no weight decay of the suite's: the prior of the method is what decays."""
     return replace(step, weight_decay=torch.zeros_like(step.weight_decay))
+
+
+class Bayesian(Method):
+    """A method whose prior is in its loss, in place of the suite's weight decay."""
+
+    def update(
+        self, net: Net, gradient: Tensors, optimizer: Optimizer, state: Tensors, step: Step, tape: Tape
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Return a step of the suite's optimiser without its weight decay, which would pull to zero."""
+        return optimizer.update(net.params, gradient, state, without_decay(step))
 
 
 def require_positive(**options: float) -> None:

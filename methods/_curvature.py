@@ -19,7 +19,7 @@ ROWS = 100  # of one pass: the patches of a convolution's inputs are nine times 
 
 
 @dataclass(frozen=True)
-class Seen:
+class LayerPass:
     """One layer in one pass: inputs `[rows, fan_in, places]` and, for one column of R, `[rows, units, places]`."""
 
     prefix: str
@@ -33,23 +33,23 @@ def treated(module: nn.Module) -> dict[str, nn.Linear | nn.Conv2d]:
     return {f"{n}." if n else "": layer for n, layer in parts if isinstance(layer, nn.Linear | nn.Conv2d)}
 
 
-def passes(net: Net, batch: Batch, layers: Mapping[str, nn.Linear | nn.Conv2d]) -> Iterator[list[Seen]]:
+def passes(net: Net, batch: Batch, layers: Mapping[str, nn.Linear | nn.Conv2d]) -> Iterator[list[LayerPass]]:
     """Yield what the layers see, for each chunk of the rows and each column of R."""
     tracked = replace(net, params={name: p.detach().requires_grad_() for name, p in net.params.items()})
-    seen: dict[str, tuple[Tensor, Tensor]] = {}
+    seen: dict[str, tuple[Tensor, Tensor]] = {}  # inputs and outputs of each layer
     hooks = [
-        layer.register_forward_hook(lambda m, given, made, prefix=prefix: seen.update({prefix: (given[0], made)}))
+        layer.register_forward_hook(lambda m, x, outputs, prefix=prefix: seen.update({prefix: (x[0], outputs)}))
         for prefix, layer in layers.items()
     ]
     try:
         for x in batch.x.split(ROWS):
             outputs = tracked(x)
             inputs = {prefix: _columns(layers[prefix], given.detach()) for prefix, (given, _) in seen.items()}
-            made = [outputs_of_layer for _, outputs_of_layer in seen.values()]
+            ends = [outputs_of_layer for _, outputs_of_layer in seen.values()]
             for column in _root(batch, outputs.detach()).unbind(-1):
-                gradients = torch.autograd.grad(outputs, made, column, retain_graph=True)
+                gradients = torch.autograd.grad(outputs, ends, column, retain_graph=True)
                 pairs = zip(seen, gradients, strict=True)
-                yield [Seen(prefix, inputs[prefix], g.reshape(*g.shape[:2], -1)) for prefix, g in pairs]
+                yield [LayerPass(prefix, inputs[prefix], g.reshape(*g.shape[:2], -1)) for prefix, g in pairs]
     finally:
         for hook in hooks:
             hook.remove()
@@ -60,11 +60,8 @@ def diagonal(net: Net, batch: Batch) -> dict[str, Tensor]:
     total: dict[str, Tensor] = {}
     for layers in passes(net, batch, treated(net.module)):
         for layer in layers:
-            rows = {
-                "weight": torch.einsum("nop,nip->noi", layer.gradient, layer.inputs),
-                "bias": layer.gradient.sum(-1),
-            }
-            for kind, gradient in rows.items():
+            weight = torch.einsum("nop,nip->noi", layer.gradient, layer.inputs)
+            for kind, gradient in (("weight", weight), ("bias", layer.gradient.sum(-1))):
                 if (name := layer.prefix + kind) in net.params:
                     part = gradient.double().square().sum(0).reshape(net.params[name].shape)
                     total[name] = total[name] + part if name in total else part

@@ -1,4 +1,4 @@
-"""A network that says a Gaussian: two outputs, the mean and, through a softplus, the variance.
+"""A network that predicts a Gaussian: two outputs, the mean and, through a softplus, the variance.
 
 loss = 1/2 log v(x) + (y - m(x))^2 / (2 v(x)),   v = softplus(second output) + 1e-6
 """

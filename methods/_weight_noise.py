@@ -55,7 +55,7 @@ def with_noise(
 
 @dataclass(frozen=True)
 class NoisyWeights(Method):
-    """Noise on the weights in training and in every draw, of a level that the methods say."""
+    """Noise on the weights in training and in every draw, of a level that subclasses define."""
 
     law: Law = "gaussian"
     degrees: int = 5  # of freedom, of Student's t

@@ -1,4 +1,4 @@
-"""Anchored ensemble: K networks, each pulled to a sample of the prior of its own.
+"""Anchored ensemble: K networks, each regularised towards its own sample of the prior.
 
     loss = 1/N [ sum_n -log p(y_n | x_n, w) + ||w - w_0||^2 / (2 prior^2) ],   w_0 ~ N(0, prior^2)
 
@@ -14,19 +14,12 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
-from bench.methods._bayes import (
-    negative_log_likelihood,
-    own,
-    prior_energy,
-    prior_scale,
-    require_positive,
-    without_decay,
-)
+from bench.api import Batch, Look, Net, Tape
+from bench.methods._bayes import Bayesian, negative_log_likelihood, own, prior_energy, prior_scale, require_positive
 
 
 @dataclass(frozen=True)
-class AnchoredEnsemble(Method):
+class AnchoredEnsemble(Bayesian):
     """`networks` regularised around their anchors; `noise` is the likelihood's in regression, in training units."""
 
     networks: int = 5
@@ -47,15 +40,3 @@ class AnchoredEnsemble(Method):
         """Return the data's and the anchor's part."""
         pulled = prior_energy(net, self.prior, net.memory) / batch.rows
         return negative_log_likelihood(net, batch, net(batch.x), self.noise) + pulled
-
-    def update(
-        self,
-        net: Net,
-        gradient: Mapping[str, Tensor],
-        optimizer: Optimizer,
-        state: Mapping[str, Tensor],
-        step: Step,
-        tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return a step of the suite's optimiser without its weight decay, which would pull to zero."""
-        return optimizer.update(net.params, gradient, state, without_decay(step))

@@ -27,12 +27,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
-from bench.methods._bayes import first_noise, negative_log_likelihood, own, prior_scale, require_positive, without_decay
+from bench.api import Batch, Look, Net, Tape
+from bench.methods._bayes import Bayesian, first_noise, negative_log_likelihood, own, prior_scale, require_positive
 
 
 @dataclass(frozen=True)
-class BayesByBackprop(Method):
+class BayesByBackprop(Bayesian):
     """A mean-field Gaussian posterior; `initial` is its first standard deviation as a share of the prior's."""
 
     prior: float = 3.0
@@ -51,11 +51,10 @@ class BayesByBackprop(Method):
 
     def init(self, net: Net, tape: Tape) -> dict[str, Tensor]:
         """Return the first spreads."""
-        spreads = {name: self.initial * prior_scale(w, self.prior) for name, w in own(net).items()}
-        # softplus(rho) = s at rho = log(exp(s) - 1)
-        first = {
-            f"rho:{name}": torch.full_like(net.params[name], math.log(math.expm1(s))) for name, s in spreads.items()
-        }
+        first = {}
+        for name, w in own(net).items():
+            s = self.initial * prior_scale(w, self.prior)
+            first[f"rho:{name}"] = torch.full_like(w, math.log(math.expm1(s)))  # softplus(rho) = s
         return first | first_noise(net, self.noise, self.learn_noise)
 
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
@@ -65,32 +64,17 @@ class BayesByBackprop(Method):
                 outputs = sampled(batch.x)
         else:
             outputs = self.sample(net, tape)(batch.x)
-        return (
-            negative_log_likelihood(net, batch, outputs, self.noise)
-            + self.temperature * self.divergence(net) / batch.rows
-        )
+        divergence = self.temperature * self.divergence(net) / batch.rows
+        return negative_log_likelihood(net, batch, outputs, self.noise) + divergence
 
     def divergence(self, net: Net) -> Tensor:
         """Return KL(q || p): the sum over weights of log(p/s) + (s^2 + mu^2) / (2 p^2) - 1/2."""
         terms = []
         for name, mean in own(net).items():
-            ratio = spread(net, name) / prior_scale(mean, self.prior)
-            terms.append(
-                ((ratio.square() + (mean / prior_scale(mean, self.prior)).square() - 1) / 2 - ratio.log()).sum()
-            )
+            scale = prior_scale(mean, self.prior)
+            ratio = spread(net, name) / scale
+            terms.append(((ratio.square() + (mean / scale).square() - 1) / 2 - ratio.log()).sum())
         return torch.stack(terms).sum()
-
-    def update(
-        self,
-        net: Net,
-        gradient: Mapping[str, Tensor],
-        optimizer: Optimizer,
-        state: Mapping[str, Tensor],
-        step: Step,
-        tape: Tape,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return a step of the suite's optimiser on the bound alone."""
-        return optimizer.update(net.params, gradient, state, without_decay(step))
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         """Return the function of one sample of the weights."""

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
-from bench.methods._bayes import first_noise, negative_log_likelihood, prior_energy, require_positive, without_decay
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape, Tensors
+from bench.methods._bayes import energy, first_noise, require_positive, without_decay
 from bench.methods._langevin import first_samples, kept_samples, langevin, sampled
 
 
@@ -58,18 +58,10 @@ class CyclicalSGMCMC(Method):
 
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return U / N, estimated from one batch."""
-        return (
-            negative_log_likelihood(net, batch, net(batch.x), self.noise) + prior_energy(net, self.prior) / batch.rows
-        )
+        return energy(net, batch, self.noise, self.prior)
 
     def update(
-        self,
-        net: Net,
-        gradient: Mapping[str, Tensor],
-        optimizer: Optimizer,
-        state: Mapping[str, Tensor],
-        step: Step,
-        tape: Tape,
+        self, net: Net, gradient: Tensors, optimizer: Optimizer, state: Tensors, step: Step, tape: Tape
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser, or near the end of a cycle one of the dynamics."""
         position = step.progress * self.cycles

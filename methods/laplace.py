@@ -3,7 +3,7 @@
     q(w) = N(w*, (H / noise^2 + delta I)^-1),   H = generalised Gauss-Newton matrix over the training rows
 
 Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021, "Laplace Redux", arXiv:2106.14806. The training is the
-ordinary one. `structure` says how much of H is kept: the whole block of the last layer, Kronecker factors of every
+ordinary one. `structure` selects how much of H is kept: the whole block of the last layer, Kronecker factors of every
 layer, or the diagonal. In regression `noise` is the root mean square of the training residuals where it is not given.
 
 The prior precision delta, where it is not given, is the best of `precisions`, by the likelihood of the validation rows
@@ -11,9 +11,9 @@ or (`tuning = "marginal-likelihood"`, and where a suite holds no rows out) by th
 
     log p(D | delta) = const - delta/2 ||w*||^2 - 1/2 log det(1 + H / (noise^2 delta))
 
-A draw is a function of
-the network linearised around w*, f(x; w*) + J(x) (w - w*), whose Gauss-Newton posterior this is (Immer, Korzepa and
-Bauer 2021, arXiv:2008.08400), or with `predictive = "sampled"` f(x; w) itself; for the last layer they are the same.
+A draw is a function of the network linearised around w*, f(x; w*) + J(x) (w - w*), whose Gauss-Newton posterior this is
+(Immer, Korzepa and Bauer 2021, arXiv:2008.08400), or with `predictive = "sampled"` f(x; w) itself; for the last layer
+they are the same.
 
 The `laplace-torch` package computes the same posteriors and is what the tests compare with. It is not used here because
 it trains and holds ordinary modules, where the harness has pure functions of tensors that it draws from in stacks.
@@ -60,12 +60,9 @@ class Laplace(Method):
     look = Look("sky", "-", "<")
 
     def __post_init__(self) -> None:
-        given = {
-            "prior_precision": self.prior_precision,
-            "noise": self.noise,
-            "precisions": min(self.precisions, default=0),
-        }
+        given = {"prior_precision": self.prior_precision, "noise": self.noise}
         require_positive(**{name: value for name, value in given.items() if value is not None})
+        require_positive(precisions=min(self.precisions, default=0))
 
     def finish(self, net: Net, train: Batch, validation: Batch | None, tape: Tape) -> dict[str, Tensor]:
         """Return the square root of the posterior's covariance."""
@@ -94,12 +91,12 @@ class Laplace(Method):
         if self.structure == "diagonal":
             return [Eigen((name,), values) for name, values in _curvature.diagonal(net, train).items()]
         if self.structure == "kronecker":
-            made = []
+            blocks = []
             for name, factors in _curvature.kronecker(net, train).items():
                 pairs = [torch.linalg.eigh(factor) for factor in factors]
                 values = pairs[0][0] if len(pairs) == 1 else torch.outer(pairs[0][0], pairs[1][0])
-                made.append(Eigen((name,), values, tuple(vectors for _, vectors in pairs)))
-            return made
+                blocks.append(Eigen((name,), values, tuple(vectors for _, vectors in pairs)))
+            return blocks
         prefix, whole = _curvature.last_layer(net, train)
         names = tuple(name for name in (f"{prefix}weight", f"{prefix}bias") if name in net.params)
         values, vectors = torch.linalg.eigh(whole)

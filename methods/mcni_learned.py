@@ -50,13 +50,9 @@ class MCNILearned(NoisyWeights):
 
     def _part(self, weight: Tensor) -> Tensor:
         """Return a tensor of the shape of one weight tensor's levels."""
-        if self.granularity == "weight":
-            return weight
-        return (
-            weight.flatten(1)[:, 0].view(-1, *[1] * (weight.ndim - 1))
-            if self.granularity == "channel"
-            else weight.sum()
-        )
+        if self.granularity == "channel":
+            return weight.flatten(1)[:, 0].view(-1, *[1] * (weight.ndim - 1))
+        return weight if self.granularity == "weight" else weight.sum()
 
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return the data loss of one noisy network, less the penalty."""

@@ -1,12 +1,12 @@
-"""Parametric noise injection: Gaussian noise whose level is trained, one number a layer.
+"""Parametric noise injection: Gaussian noise whose level is trained, one number per layer.
 
     v~ = v + alpha_l * eta,   eta ~ N(0, sigma_l^2),   sigma_l = std of v over the layer
 
 He, Rakin and Fan 2019, "Parametric Noise Injection: Trainable Randomness to Improve Deep Neural Network Robustness
-against Adversarial Attack", arXiv:1811.09310. `where` says what v is: the weights of a layer, the network's inputs, or
+against Adversarial Attack", arXiv:1811.09310. `where` selects v: the weights of a layer, the network's inputs, or
 the hidden activations. The paper trains on adversarial examples, which keep alpha from vanishing; here the training is
 the suite's. sigma_l carries no gradient; for inputs and activations it is the batch's in training and that of all
-training rows in a draw, since a draw may not depend on which rows are asked for together. On weights the noise of a
+training rows in a draw, since a draw may not depend on which rows are predicted together. On weights the noise of a
 draw is one function; on inputs and activations every row has its own.
 """
 

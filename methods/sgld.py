@@ -21,15 +21,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape
-from bench.methods._bayes import (
-    first_noise,
-    negative_log_likelihood,
-    own,
-    prior_energy,
-    require_positive,
-    without_decay,
-)
+from bench.api import Batch, Look, Method, Net, Optimizer, Step, Tape, Tensors
+from bench.methods._bayes import energy, first_noise, own, require_positive, without_decay
 from bench.methods._langevin import first_samples, kept_samples, langevin, sampled
 
 
@@ -69,18 +62,10 @@ class SGLD(Method):
 
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return U / N, estimated from one batch."""
-        return (
-            negative_log_likelihood(net, batch, net(batch.x), self.noise) + prior_energy(net, self.prior) / batch.rows
-        )
+        return energy(net, batch, self.noise, self.prior)
 
     def update(
-        self,
-        net: Net,
-        gradient: Mapping[str, Tensor],
-        optimizer: Optimizer,
-        state: Mapping[str, Tensor],
-        step: Step,
-        tape: Tape,
+        self, net: Net, gradient: Tensors, optimizer: Optimizer, state: Tensors, step: Step, tape: Tape
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return a step of the suite's optimiser, or after the burn-in one of the dynamics."""
         optimised, state = optimizer.update(net.params, gradient, state, without_decay(step))
@@ -91,7 +76,7 @@ class SGLD(Method):
         return params | {f"second:{name}": v for name, v in second.items()}, state
 
     def second_moments(self, net: Net, gradient: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return V after this gradient; nothing where no preconditioner is asked for."""
+        """Return V after this gradient; empty without a preconditioner."""
         if not self.preconditioned:
             return {}
         return {name: 0.99 * net.params[f"second:{name}"] + 0.01 * gradient[name].square() for name in own(net)}

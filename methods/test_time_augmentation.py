@@ -1,4 +1,4 @@
-"""Test-time augmentation with Gaussian noise: a trained network asked about noisy copies of every row.
+"""Test-time augmentation with Gaussian noise: the predictions of a trained network at noisy copies of every row.
 
     f(x + level * eps),   eps ~ N(0, I),   fresh for every row and draw
 

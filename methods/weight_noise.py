@@ -1,7 +1,7 @@
 """Training-free noise: a trained network's sensitivity to noise inside it, as a measure of its uncertainty.
 
     h~ = h + level * sigma_h * eps      (where = "activations": infer-noise of the paper, every row its own noise)
-    w~ = w + level * sigma_l * eps      (where = "weights": one function a draw)
+    w~ = w + level * sigma_l * eps      (where = "weights": one function per draw)
 
 Mi, Wang, Tian, He and Shavit 2022, "Training-Free Uncertainty Estimation for Dense Regression: Sensitivity as a
 Surrogate", arXiv:1910.04858. sigma is the standard deviation of a layer's activations over the training rows, or of its

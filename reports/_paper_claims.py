@@ -58,7 +58,7 @@ class Held:
         return frame[(frame["metric"] == self.metric(claim["metric"])) & frame["dataset"].isin(self.datasets)]
 
     def _derived(self, claim: Claim) -> pd.DataFrame:
-        """Return one row a cell (and condition, where there are some) of what the arrays of cells tell."""
+        """Return one row per cell (and condition, where there are some), computed from the arrays of the cells."""
         cells = self.cells[(self.cells["status"] == "ok") & self.cells["method"].isin(_methods(claim))]
         rows = []
         for cell in cells.itertuples():
@@ -114,7 +114,7 @@ def _all_compared(claim: Claim, held: Held, frame: pd.DataFrame) -> dict[Pair, s
 
 
 def _states(comparisons: Mapping[Pair, stats.Comparison], wanted: str) -> dict[tuple[Pair, str], State]:
-    """Return what each pair and dataset says of a claim; p is corrected over all of them."""
+    """Return the state of a claim for each pair and dataset; p is corrected over all of them."""
     rows = [(pair, row) for pair, comparison in comparisons.items() for row in comparison.rows]
     p = stats.adjust_p_values([row.p for _, row in rows], SETTINGS.correction)
     return {(pair, row.dataset): _state(row, float(p[i]), wanted) for i, (pair, row) in enumerate(rows)}
@@ -170,8 +170,8 @@ def _decided(claim: Claim, comparisons: Mapping[Pair, stats.Comparison], wanted:
     test = f"{'corrected resampled' if overlap else 'paired'} t-test" + (" and TOST" if wanted == "equivalent" else "")
     if len(each) > 1:
         test += f", on {'more than half of' if most else 'all'} {len(each)} datasets"
-    told = f"{count['yes']} yes, {count['no']} no, {count['open']} open. " if len(each) > 1 else ""
-    return Judged(verdict, test, told + _numbers(comparisons), _needs(rows) if verdict == "inconclusive" else "")
+    text = f"{count['yes']} yes, {count['no']} no, {count['open']} open. " if len(each) > 1 else ""
+    return Judged(verdict, test, text + _numbers(comparisons), _needs(rows) if verdict == "inconclusive" else "")
 
 
 def _over(claim: Claim, comparisons: Mapping[Pair, stats.Comparison]) -> Judged:
@@ -197,8 +197,8 @@ def _over(claim: Claim, comparisons: Mapping[Pair, stats.Comparison]) -> Judged:
 
 def _counts(across: stats.OverallComparison) -> str:
     words = ("better", "worse", "equivalent", "inconclusive")
-    told = ", ".join(f"{getattr(across, word)} {word}" for word in words if getattr(across, word))
-    return f"{told} of {across.datasets}"
+    text = ", ".join(f"{getattr(across, word)} {word}" for word in words if getattr(across, word))
+    return f"{text} of {across.datasets}"
 
 
 def _datasets_needed(found: Any) -> str:
@@ -223,11 +223,11 @@ def _rises(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
 
 def _small_losses(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     comparisons = _all_compared(claim, held, frame)
-    states, told = [], []
+    states, parts = [], []
     for (a, b), comparison in comparisons.items():
         gains = [abs(row.difference) for row in comparison.rows if row.verdict == "better"]
         lost = [abs(row.difference) for row in comparison.rows if row.verdict == "worse"]
-        told.append(
+        parts.append(
             f"{a} against {b}: {len(gains)} gains (mean {np.mean(gains) if gains else 0:.3g}), {len(lost)} losses "
             f"(largest {max(lost, default=0):.3g})"
         )
@@ -240,7 +240,7 @@ def _small_losses(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     )
     rows = [row for comparison in comparisons.values() for row in comparison.rows]
     test = "the largest loss that the t-test shows is below the mean gain that it shows"
-    return Judged(verdict, test, "; ".join(told), _needs(rows) if verdict == "inconclusive" else "")
+    return Judged(verdict, test, "; ".join(parts), _needs(rows) if verdict == "inconclusive" else "")
 
 
 def _ratio(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
@@ -250,23 +250,23 @@ def _ratio(claim: Claim, held: Held, frame: pd.DataFrame) -> Judged:
     ratios = ratios[ratios.index.get_level_values("method").isin(claim["method"])]
     if ratios.empty:
         return Judged("not comparable", "none", "–", f"nothing was timed under {claim['to']}")
-    told = "; ".join(
+    parts = "; ".join(
         f"{row.method} on {row.dataset}: {row.value:.2f}" for row in ratios.rename("value").reset_index().itertuples()
     )
     verdict: Verdict = "reproduced" if (ratios <= claim["most"]).all() else "not reproduced"
-    return Judged(verdict, f"quotient of the means at most {claim['most']}", told)
+    return Judged(verdict, f"quotient of the means at most {claim['most']}", parts)
 
 
 def _numbers(comparisons: Mapping[Pair, stats.Comparison]) -> str:
-    told = []
+    parts = []
     for (a, b), comparison in comparisons.items():
         if len(comparison.rows) == 1:
-            told.append(f"{a} {_one(comparison.rows[0])} (against {b})")
+            parts.append(f"{a} {_one(comparison.rows[0])} (against {b})")
         else:
             words = [row.verdict for row in comparison.rows]
             counts = ", ".join(f"{words.count(w)} {w}" for w in dict.fromkeys(sorted(words)))
-            told.append(f"{a} against {b}: {counts}")
-    return "; ".join(told)
+            parts.append(f"{a} against {b}: {counts}")
+    return "; ".join(parts)
 
 
 def _one(row: stats.DatasetComparison) -> str:

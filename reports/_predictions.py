@@ -11,7 +11,7 @@ from bench.api import Curves, Results
 
 @dataclass(frozen=True)
 class Predicted:
-    """The predictions of one method on one dataset, one a seed."""
+    """The predictions of one method on one dataset, one per seed."""
 
     dataset: str
     method: str
@@ -30,10 +30,11 @@ def predictions(results: Results, datasets: int, seeds: int) -> Iterator[tuple[s
     for dataset, rows in cells.groupby("dataset", sort=True):
         if found == datasets:
             return
-        made = [one for method, own in rows.groupby("method", sort=False) if (one := _of(results, own, method, seeds))]
-        if made:
+        by_method = rows.groupby("method", sort=False)
+        predicted = [one for method, own in by_method if (one := _of(results, own, method, seeds))]
+        if predicted:
             found += 1
-            yield str(dataset), made
+            yield str(dataset), predicted
 
 
 def _of(results: Results, rows: pd.DataFrame, method: object, seeds: int) -> Predicted | None:

@@ -1,4 +1,4 @@
-"""What sections show first, and the words they share."""
+"""Words and numbers that several sections share: metrics, arrows, intervals, plurals."""
 
 import math
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metri
 
 
 def lead_metrics(results: Results) -> list[Metric]:
-    """Return the first metric of each task: what the suite says it is about."""
+    """Return the first metric of each task: the metric that a suite names first."""
     leads: dict[str, Metric] = {}
     for metric in metrics_of(results):
         if metric.family != "cost":
@@ -26,10 +26,9 @@ def lead_metrics(results: Results) -> list[Metric]:
 
 
 def arrow(metric: Metric) -> str:
-    """Return the sign that tells which way is better."""
-    return {"lower": "↓", "higher": "↑"}.get(
-        metric.direction, f"→ {metric.target:g}" if metric.target is not None else ""
-    )
+    """Return the sign for which direction is better."""
+    target = f"→ {metric.target:g}" if metric.target is not None else ""
+    return {"lower": "↓", "higher": "↑"}.get(metric.direction, target)
 
 
 def labelled(metric: Metric) -> str:

@@ -21,23 +21,24 @@ class CriticalDifference(Report):
 
     order = 10
     diagrams: int = 3
-    datasets: int = 3  # two ranks a method say nothing
+    datasets: int = 3  # two ranks per method say nothing
 
     def section(self, results: Results) -> Section | None:
         """Return the diagrams, or None where nothing can be ranked."""
-        shown = [
+        chosen = [
             (metric, ranking)
             for metric, ranking in rankings(results).items()
             # A relative metric ranks as the one it is relative to.
             if len(ranking.datasets) >= self.datasets and metric.relative_to is None
         ][: self.diagrams]
-        if not shown:
+        if not chosen:
             return None
-        said = (
+        introduction = (
             "Average ranks over datasets, 1 is the best. A bar joins methods whose ranks are closer than the critical "
             "difference (CD) of Nemenyi's test: they were not shown to differ. With few datasets the CD is wide."
         )
-        return Section("Critical differences", [Text(said), *(_figure(metric, ranking) for metric, ranking in shown)])
+        figures = [_figure(metric, ranking) for metric, ranking in chosen]
+        return Section("Critical differences", [Text(introduction), *figures])
 
 
 def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
@@ -49,13 +50,10 @@ def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
         figure = MatplotlibFigure(figsize=(7.4, height))
         axis = figure.add_axes((0.27, 0.0, 0.46, 1.0))
         _draw(axis, ranking, bars, height)
-        figure.text(
-            0.01, 1 - 0.16 / height, f"{metric.name} {arrow(metric)}", weight="bold", va="center", parse_math=False
-        )
-    data = pd.DataFrame(
-        [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods],
-        columns=["method", "average rank", "group"],
-    )
+        title = f"{metric.name} {arrow(metric)}"
+        figure.text(0.01, 1 - 0.16 / height, title, weight="bold", va="center", parse_math=False)
+    rows = [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods]
+    data = pd.DataFrame(rows, columns=["method", "average rank", "group"])
     order = ", ".join(f"{one.method} {one.average_rank:.2f}" for one in ranking.methods[:6])
     caption = (
         f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "

@@ -1,4 +1,4 @@
-"""Predictive intervals over a one-dimensional input, one panel a method, like Figure 1 of the MCNI paper."""
+"""Predictive intervals over a one-dimensional input, one panel per method, like Figure 1 of the MCNI paper."""
 
 from dataclasses import dataclass
 
@@ -41,21 +41,21 @@ class Intervals(Report):
         return Section("Predictive intervals", figures) if figures else None
 
     def _figure(self, dataset: str, seed: int, found: dict[str, Curves]) -> Figure:
-        shown = dict(list(found.items())[:MOST_PANELS])
-        said, numbers = [], []
+        panels = dict(list(found.items())[:MOST_PANELS])
+        findings, numbers = [], []
         with style.house_style():
-            figure, axes = style.panels(len(shown), width=3.5, height=2.5, sharex=True, sharey=True)
-            for axis, (method, curves) in zip(axes, shown.items(), strict=True):
+            figure, axes = style.panels(len(panels), width=3.5, height=2.5, sharex=True, sharey=True)
+            for axis, (method, curves) in zip(axes, panels.items(), strict=True):
                 covered, wide = self._panel(axis, method, curves)
-                said.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
+                findings.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
                 numbers.append(self._rows(method, curves))
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
-        hidden = f" {len(found) - len(shown)} more methods are not drawn." if len(found) > len(shown) else ""
+        hidden = f" {len(found) - len(panels)} more methods are not drawn." if len(found) > len(panels) else ""
         caption = (
             f"{dataset}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the function without "
             f"noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations of the draws. "
-            f"{'; '.join(said)}.{hidden}"
+            f"{'; '.join(findings)}.{hidden}"
         )
         return Figure(f"intervals-{dataset}", caption, figure, pd.concat(numbers, ignore_index=True))
 
@@ -64,15 +64,9 @@ class Intervals(Report):
         order = np.argsort(curves.x[:, 0])
         chosen = order[np.linspace(0, len(order) - 1, min(TABLE_ROWS, len(order))).astype(int)]
         std = np.sqrt(curves.variance[chosen])
-        return pd.DataFrame(
-            {
-                "method": method,
-                "x": curves.x[chosen, 0],
-                "mean": curves.mean[chosen],
-                "low": curves.mean[chosen] - self.width * std,
-                "high": curves.mean[chosen] + self.width * std,
-            }
-        )
+        mean, reach = curves.mean[chosen], self.width * std
+        columns = {"x": curves.x[chosen, 0], "mean": mean, "low": mean - reach, "high": mean + reach}
+        return pd.DataFrame({"method": method, **columns})
 
     def _panel(self, axis: Axes, method: str, curves: Curves) -> tuple[float, float]:
         assert curves.x is not None
@@ -80,24 +74,13 @@ class Intervals(Report):
         x, mean, std = curves.x[order, 0], curves.mean[order], np.sqrt(curves.variance[order])
         low, high = mean - self.width * std, mean + self.width * std
         some = np.linspace(0, len(x) - 1, min(MOST_POINTS, len(x))).astype(int)
-        axis.plot(
-            x[some],
-            curves.observed[order][some],
-            linestyle="none",
-            marker="o",
-            markersize=2,
-            color=POINTS,
-            alpha=0.8,
-            label="observed",
-            zorder=1,
-        )
-        axis.fill_between(
-            x, low, high, color="#949494", alpha=0.45, linewidth=0, label=f"±{self.width:g} std", zorder=2
-        )
+        observed = curves.observed[order]
+        axis.plot(x[some], observed[some], "o", markersize=2, color=POINTS, alpha=0.8, label="observed", zorder=1)
+        band = f"±{self.width:g} std"
+        axis.fill_between(x, low, high, color="#949494", alpha=0.45, linewidth=0, label=band, zorder=2)
         if curves.truth is not None:
             axis.plot(x, curves.truth[order], color=TRUTH, linewidth=1.6, label="truth", zorder=3)
         axis.plot(x, mean, color=style.INK, linewidth=1.3, label="mean", zorder=4)
-        observed = curves.observed[order]
         covered = float(((observed >= low) & (observed <= high)).mean())
         wide = float((high - low).mean())
         axis.set_title(f"{style.short(method)}\nMPIW = {wide:.4f}, PICP = {covered:.3f}")

@@ -59,10 +59,10 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values of latency metrics, with the number of draws and the mode they were measured in."""
     bare = parts_of(frame["metric"])[0]
     rows = frame[bare.isin(FAMILY) & np.isfinite(frame["value"].astype(float))]
-    told = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
-    draws = pd.to_numeric(pd.Series([one.get("T") for one in told], index=rows.index, dtype=object), errors="coerce")
-    modes = [one.get("mode", DEFAULT) for one in told]
-    others = [", ".join(f"{k}={v}" for k, v in sorted(one.items()) if k and k not in ("T", "mode")) for one in told]
+    at = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
+    draws = pd.to_numeric(pd.Series([one.get("T") for one in at], index=rows.index, dtype=object), errors="coerce")
+    modes = [one.get("mode", DEFAULT) for one in at]
+    others = [", ".join(f"{k}={v}" for k, v in sorted(one.items()) if k and k not in ("T", "mode")) for one in at]
     rows = rows.assign(what=bare[rows.index], draws=draws, mode=modes, other=others)
     return rows[rows["draws"] > 0]
 
@@ -81,7 +81,7 @@ def _table(dataset: str, rows: pd.DataFrame) -> Table:
                 line[f"T = {draws:g}"] = "–"
                 continue
             mean, spread = float(values[draws].mean()), _spread(values[draws])
-            line[f"T = {draws:g}"] = _told(mean, spread)
+            line[f"T = {draws:g}"] = _mean_and_spread(mean, spread)
             numbers.append((method, what, mode, other, draws, mean, spread))
         growth = np.nan
         if largest > 1 and {1.0, largest} <= values.keys():
@@ -99,7 +99,7 @@ def _spread(values: Array) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else np.nan
 
 
-def _told(mean: float, spread: float) -> str:
+def _mean_and_spread(mean: float, spread: float) -> str:
     return _digits(mean, 4) if np.isnan(spread) else f"{_digits(mean, 4)} ± {_digits(spread, 2)}"
 
 
@@ -111,13 +111,13 @@ def _digits(value: float, digits: int) -> str:
 def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
     whats = [what for what in FAMILY if what in set(rows["what"])]
     modes = list(dict.fromkeys(rows["mode"]))
-    shown = rows[rows["mode"] == (DEFAULT if DEFAULT in modes else modes[0])]
-    numbers, said = [], []
+    timings = rows[rows["mode"] == (DEFAULT if DEFAULT in modes else modes[0])]
+    numbers, findings = [], []
     with style.house_style():
         figure, axes = style.panels(len(whats), width=3.5, height=2.7)
         for axis, what in zip(axes, whats, strict=True):
             ends = {}
-            own = shown[shown["what"] == what]
+            own = timings[timings["what"] == what]
             largest = own["draws"].max()
             for method in methods_of(own):
                 groups = own[own["method"] == method].groupby("draws")["value"]
@@ -129,16 +129,16 @@ def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
                     ends[method] = float(mean[largest])
                 numbers += [(what, method, t, mean[t], low[t], high[t]) for t in mean.index]
             if ends:
-                said.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])} at T = {largest:g}")
+                findings.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])} at T = {largest:g}")
             style.plain_logarithmic(axis, x=True, y=True)
             axis.set_title(what, parse_math=False)
             axis.set_xlabel("draws T")
             axis.set_ylabel(UNIT)
-        style.legend(figure, methods_of(shown), points=True)
+        style.legend(figure, methods_of(timings), points=True)
     data = pd.DataFrame(numbers, columns=["timed", "method", "T", UNIT, "5 %", "95 %"])
     caption = (
         f"{dataset}: time against the number of draws, both axes logarithmic; lines are means over runs, bands their 5 "
-        f"to 95 % range. Fastest at the most draws: {'; '.join(said)}."
+        f"to 95 % range. Fastest at the most draws: {'; '.join(findings)}."
     )
     return Figure(f"latency-{dataset}", caption, figure, data)
 
@@ -165,7 +165,7 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
     """Return quality against the time of a forward pass, for each suite that has both for a dataset."""
     what = next(what for what in ("latency_total", *FAMILY) if what in set(rows["what"]))
     cost = rows[(rows["what"] == what) & (rows["mode"] == DEFAULT)]
-    made: list[Block] = []
+    figures: list[Block] = []
     for other in others:
         bare = parts_of(other.frame["metric"])[0]
         for dataset in sorted(set(other.frame["dataset"]) & set(cost["dataset"])):
@@ -176,15 +176,16 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
                 if metric.family != "cost" and points["method"].nunique() > 1:
                     fronts.append((metric, points.assign(front=_unbeaten(points, metric))))
             if fronts:
-                made.append(_front_figure(f"{results.suite}, {other.suite}", str(dataset), what, fronts[:MOST_PANELS]))
-    return made
+                suites = f"{results.suite}, {other.suite}"
+                figures.append(_front_figure(suites, str(dataset), what, fronts[:MOST_PANELS]))
+    return figures
 
 
 def _points(quality: pd.DataFrame, cost: pd.DataFrame) -> pd.DataFrame:
-    """Return one point a method and T that has both; a method that was timed at one T only has one quality."""
-    asked = quality["metric"].astype(str).map(condition)
-    plain = quality[asked == ""].groupby("method")["value"].mean()
-    by_draws = quality[asked != ""].assign(asked=asked[asked != ""]).groupby(["method", "asked"])["value"].mean()
+    """Return one point per method and T that has both; a method that was timed at one T only has one quality."""
+    at = quality["metric"].astype(str).map(condition)
+    plain = quality[at == ""].groupby("method")["value"].mean()
+    by_draws = quality[at != ""].assign(at=at[at != ""]).groupby(["method", "at"])["value"].mean()
     rows = []
     series = cost.groupby("method")["draws"].nunique().to_dict()
     for (method, draws), own in cost.groupby(["method", "draws"]):
@@ -205,7 +206,7 @@ def _unbeaten(points: pd.DataFrame, metric: Metric) -> list[str]:
 
 
 def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[Metric, pd.DataFrame]]) -> Figure:
-    said, tables = [], []
+    findings, tables = [], []
     with style.house_style():
         figure, axes = style.panels(len(fronts), width=4.2, height=3.0, most=2)
         for axis, (metric, points) in zip(axes, fronts, strict=True):
@@ -221,11 +222,11 @@ def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[M
             axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
             axis.set_title(metric.name)
             on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
-            said.append(f"{metric.name}: {on_front}")
+            findings.append(f"{metric.name}: {on_front}")
             tables.append(points.rename(columns={"time": UNIT, "quality": "value"}).assign(metric=metric.name))
         style.legend(figure, methods_of(pd.concat(tables)), points=True)
     caption = (
-        f"{dataset} ({suites}): quality against {what}, one point a method and number of draws T (the number beside "
-        f"it). On the dashed front nothing is both faster and better: {'; '.join(said)}."
+        f"{dataset} ({suites}): quality against {what}, one point per method and number of draws T (the number beside "
+        f"it). On the dashed front nothing is both faster and better: {'; '.join(findings)}."
     )
     return Figure(f"front-{dataset}", caption, figure, pd.concat(tables, ignore_index=True))

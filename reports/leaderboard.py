@@ -115,6 +115,6 @@ def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:
     firsts = ", ".join(f"{ranking.methods[0].method} by {metric.name}" for metric, ranking in rankings.items())
     caption = (
         "Score of each method over the datasets: interquartile mean of standardised losses with its 95 % stratified "
-        f"bootstrap interval, which speaks of these datasets and other seeds. Best ranked: {firsts}."
+        f"bootstrap interval, which is about these datasets and other seeds. Best ranked: {firsts}."
     )
     return Figure("leaderboard-scores", caption, figure, data)

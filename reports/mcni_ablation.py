@@ -31,53 +31,48 @@ class MCNIAblation(Report):
             if len(variants) < self.variants:
                 continue
             reference = middle(variants)
-            told = {label: change(options, variants[reference]) for label, options in variants.items()}
+            changes = {label: change(options, variants[reference]) for label, options in variants.items()}
             compared = _differences(results, list(variants), reference)
             if compared.empty:
                 continue
-            blocks.append(
-                Text(
-                    f"{plugin}: every variant against {reference}, which differs least from the others. In brackets: "
-                    "the mean of the differences on the same split and seed ± its standard error."
-                )
+            by_dataset = compared.groupby("dataset")
+            introduction = (
+                f"{plugin}: every variant against {reference}, which differs least from the others. In brackets: the "
+                "mean of the differences on the same split and seed ± its standard error."
             )
-            blocks += [
-                _table(str(dataset), rows, told, _shown(results, rows)) for dataset, rows in compared.groupby("dataset")
-            ]
-            blocks.append(self._figure(plugin, reference, told, compared, results))
+            tables = [_table(str(name), rows, changes, _metrics(results, rows)) for name, rows in by_dataset]
+            blocks += [Text(introduction), *tables]
+            blocks.append(self._figure(plugin, reference, changes, compared, results))
         return Section("Ablation", blocks) if blocks else None
 
     def _figure(
-        self, plugin: str, reference: str, told: Mapping[str, str], compared: pd.DataFrame, results: Results
+        self, plugin: str, reference: str, changes: Mapping[str, str], compared: pd.DataFrame, results: Results
     ) -> Figure:
-        panels = [
-            (str(dataset), metric, rows[rows["metric"] == metric.name])
+        panels = {
+            str(dataset): [(metric, rows[rows["metric"] == metric.name]) for metric in _metrics(results, rows)]
             for dataset, rows in compared.groupby("dataset")
-            for metric in _shown(results, rows)[: self.panels]
-        ]
-        others = [label for label in told if label != reference]
-        datasets = len({dataset for dataset, _, _ in panels})
-        width = max(sum(d == dataset for d, _, _ in panels) for dataset, _, _ in panels)
-        places: dict[str, int] = {}
-        said, numbers = [], []
+            if _metrics(results, rows)
+        }
+        others = [label for label in changes if label != reference]
+        width = max(min(len(found), self.panels) for found in panels.values())
+        findings, numbers = [], []
         with style.house_style():
-            figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, 0.9 + (0.8 + 0.27 * len(others)) * datasets))
-            figure.set_layout_engine("constrained")
-            axes = figure.subplots(datasets, width, squeeze=False, sharey=True)
+            height = 0.9 + (0.8 + 0.27 * len(others)) * len(panels)
+            figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, height), layout="constrained")
+            axes = figure.subplots(len(panels), width, squeeze=False, sharey=True)
             for axis in axes.flatten():
                 axis.set_axis_off()
-            for dataset, metric, rows in panels:
-                row = list(dict.fromkeys(d for d, _, _ in panels)).index(dataset)
-                column = places.get(dataset, 0)
-                places[dataset] = column + 1
-                drawn = _panel(axes[row][column], f"{style.short(dataset)}: {metric.name}", metric, others, told, rows)
-                better = ", ".join(told[label] for label, *_, word in drawn if word == "better")
-                said.append(f"{dataset}, {metric.name}: {better or 'none'}")
-                numbers += [(dataset, metric.name, *one) for one in drawn]
+            for row, (dataset, found) in zip(axes, panels.items(), strict=True):
+                for axis, (metric, rows) in zip(row, found, strict=False):
+                    title = f"{style.short(dataset)}: {metric.name}"
+                    drawn = _panel(axis, title, metric, others, changes, rows)
+                    better = ", ".join(changes[label] for label, *_, word in drawn if word == "better")
+                    findings.append(f"{dataset}, {metric.name}: {better or 'none'}")
+                    numbers += [(dataset, metric.name, *one) for one in drawn]
         caption = (
             f"{plugin}: difference of each variant to {reference} on the same split and seed, mean ± two standard "
             "errors; blue is better by more than that, orange is worse, grey could be either. With few seeds and many "
-            f"variants some differences pass by chance; nothing is corrected for that. Better: {'; '.join(said)}."
+            f"variants some differences pass by chance; nothing is corrected for that. Better: {'; '.join(findings)}."
         )
         return Figure(f"ablation-{plugin}", caption, figure, pd.DataFrame(numbers, columns=NUMBERS))
 
@@ -116,18 +111,18 @@ def _differences(results: Results, labels: list[str], reference: str) -> pd.Data
     return joined.assign(difference=joined["value"] - joined["reference"])
 
 
-def _shown(results: Results, rows: pd.DataFrame) -> list[Metric]:
+def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
     """Return the suite's metrics that the rows hold."""
     declared, present = catalogue(), set(rows["metric"])
     named = [name for name in results.metrics if name in present and name in declared]
     return [declared[name] for name in named or sorted(present & set(declared))]
 
 
-def _table(dataset: str, rows: pd.DataFrame, told: Mapping[str, str], metrics: list[Metric]) -> Table:
-    data: dict[str, list[str]] = {"variant": list(told), "option": list(told.values())}
+def _table(dataset: str, rows: pd.DataFrame, changes: Mapping[str, str], metrics: list[Metric]) -> Table:
+    data: dict[str, list[str]] = {"variant": list(changes), "option": list(changes.values())}
     for metric in metrics:
         own = rows[rows["metric"] == metric.name]
-        data[metric.name] = [_cell(own[own["method"] == label], words == "reference") for label, words in told.items()]
+        data[metric.name] = [_cell(own[own["method"] == label], text == "reference") for label, text in changes.items()]
     return Table(f"{dataset}: what each option changes", pd.DataFrame(data))
 
 
@@ -148,7 +143,7 @@ def _mean_and_error(differences: "pd.Series[float]") -> tuple[float, float]:
 
 
 def _panel(
-    axis: Axes, title: str, metric: Metric, labels: list[str], told: Mapping[str, str], rows: pd.DataFrame
+    axis: Axes, title: str, metric: Metric, labels: list[str], changes: Mapping[str, str], rows: pd.DataFrame
 ) -> list[tuple[str, float, float, str]]:
     """Draw one metric's differences; return them with two standard errors and a word."""
     axis.set_axis_on()
@@ -165,7 +160,7 @@ def _panel(
         color = (style.BETTER if gain else style.WORSE) if clear else style.EVEN
         axis.errorbar(mean, place, xerr=reach, fmt="o", color=color, markersize=4, capsize=2, linewidth=1.2)
         drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))
-    axis.set_yticks(range(len(labels)), [told[label] for label in labels], fontsize=8)
+    axis.set_yticks(range(len(labels)), [changes[label] for label in labels], fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.5)
     axis.set_title(title, fontsize=9)
     axis.tick_params(axis="x", labelsize=7)

@@ -24,13 +24,12 @@ class NoiseLevels(Report):
         found = _found(results)
         if not found:
             return None
-        blocks: list[Block] = [
-            Text(
-                "Learned levels (such as alpha of MCNI, one a weight), of all seeds together; the dashed line is the "
-                "mean. A level near 0 has switched its noise off; the sign of a level has no meaning where noise is "
-                "symmetric."
-            )
-        ]
+        introduction = (
+            "Learned levels (such as alpha of MCNI, one per weight), of all seeds together; the dashed line is the "
+            "mean. A level near 0 has switched its noise off; the sign of a level has no meaning where noise is "
+            "symmetric."
+        )
+        blocks: list[Block] = [Text(introduction)]
         rows = []
         for (dataset, method), layers in found.items():
             if len(blocks) <= self.figures:
@@ -38,27 +37,17 @@ class NoiseLevels(Report):
             for layer, values in layers.items():
                 ends, off = np.quantile(values, [0.05, 0.5, 0.95]), float((np.abs(values) < 1e-3).mean())
                 rows.append((dataset, method, layer, values.size, values.mean(), values.std(), *ends, off))
-        columns = [
-            "dataset",
-            "method",
-            "layer",
-            "values",
-            "mean",
-            "standard deviation",
-            "5 %",
-            "median",
-            "95 %",
-            "share below 0.001",
-        ]
+        columns = ["dataset", "method", "layer", "values", "mean", "standard deviation"]
+        columns += ["5 %", "median", "95 %", "share below 0.001"]
         blocks.append(Table("Noise levels learned, by layer", pd.DataFrame(rows, columns=columns), name="noise-levels"))
         return Section("Noise levels learned", blocks)
 
     def _figure(self, dataset: str, method: str, layers: dict[str, Array]) -> Figure:
-        shown = dict(list(layers.items())[: self.layers])
-        numbers, said = [], []
+        panels = dict(list(layers.items())[: self.layers])
+        numbers, findings = [], []
         with style.house_style():
-            figure, axes = style.panels(len(shown), width=2.9, height=2.0)
-            for axis, (layer, values) in zip(axes, shown.items(), strict=True):
+            figure, axes = style.panels(len(panels), width=2.9, height=2.0)
+            for axis, (layer, values) in zip(axes, panels.items(), strict=True):
                 counts, edges = np.histogram(values, bins=BINS)
                 axis.stairs(counts / values.size, edges, fill=True, color=style.COLOURS[0], alpha=0.75)
                 axis.axvline(values.mean(), color=style.INK, linewidth=1, linestyle=(0, (4, 2)))
@@ -66,10 +55,10 @@ class NoiseLevels(Report):
                 axis.set_xlabel("level")
                 axis.set_ylabel("share of values")
                 numbers += [(layer, edges[i], edges[i + 1], int(n)) for i, n in enumerate(counts)]
-                said.append(f"{layer}: mean {values.mean():.3g}")
+                findings.append(f"{layer}: mean {values.mean():.3g}")
         data = pd.DataFrame(numbers, columns=["layer", "from", "to", "values"])
-        rest = f" {len(layers) - len(shown)} more layers are in the table." if len(layers) > len(shown) else ""
-        caption = f"{dataset}, {method}: distribution of the learned levels in each layer. {'; '.join(said)}.{rest}"
+        rest = f" {len(layers) - len(panels)} more layers are in the table." if len(layers) > len(panels) else ""
+        caption = f"{dataset}, {method}: distribution of the learned levels in each layer. {'; '.join(findings)}.{rest}"
         return Figure(f"noise-levels-{dataset}-{method}", caption, figure, data)
 
 

@@ -41,7 +41,7 @@ class Overview(Report):
         found = {metric: self._against_baseline(results, metric) for metric in leads}
         for metric, comparisons in found.items():
             if comparisons:
-                blocks += [Text(_told(metric, comparisons)), _verdicts(metric, comparisons)]
+                blocks += [Text(_summary(metric, comparisons)), _verdicts(metric, comparisons)]
         drawn = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
         if drawn:
             blocks.append(_figure(results, drawn))
@@ -57,9 +57,8 @@ class Overview(Report):
         if base is None or base not in set(rows["method"]):
             return []
         others = [method for method in methods_of(rows) if method != base]
-        return stats.compare_each(
-            rows, others, base, metric, cells=results.cells, settings=stats.Settings(resamples=self.resamples)
-        )
+        settings = stats.Settings(resamples=self.resamples)
+        return stats.compare_each(rows, others, base, metric, cells=results.cells, settings=settings)
 
 
 def _facts(results: Results) -> dict[str, str]:
@@ -100,25 +99,21 @@ def _rows(comparisons: Sequence[stats.Comparison]) -> list[stats.DatasetComparis
     return [row for comparison in comparisons for row in comparison.rows if not math.isnan(row.p)]
 
 
-def _told(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
+def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     base = comparisons[0].b
     clear = [c for c in comparisons if any(row.verdict in ("better", "worse") for row in c.rows)]
-    names = {
-        word: [
-            f"{c.a} ({sum(row.verdict == word for row in c.rows)} of {len(c.rows)})"
-            for c in clear
-            if any(row.verdict == word for row in c.rows)
-        ]
-        for word in ("better", "worse")
-    }
-    said = [f"{word} than {base} by {metric.name}: {', '.join(found)}" for word, found in names.items() if found]
-    if not said:
+    parts = []
+    for word in ("better", "worse"):
+        counts = {c.a: (sum(row.verdict == word for row in c.rows), len(c.rows)) for c in clear}
+        names = [f"{method} ({count} of {total})" for method, (count, total) in counts.items() if count]
+        parts += [f"{word} than {base} by {metric.name}: {', '.join(names)}"] if names else []
+    if not parts:
         return (
             f"By {metric.name}, no method was shown to be better or worse than {base} on any dataset; below stands how "
             "large a difference would have been seen."
         )
-    told = "; ".join(said)
-    return told[0].upper() + told[1:] + " (datasets with that verdict, of all that both have)."
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:] + " (datasets with that verdict, of all that both have)."
 
 
 def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison]) -> Table:
@@ -142,7 +137,7 @@ def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison]) -> Table:
 
 
 def _seeds_needed(comparison: stats.Comparison) -> str:
-    """Return what the inconclusive datasets would take for a difference as large as the margin, the median of them."""
+    """Return the median number of seeds that the inconclusive datasets need to show a difference of the margin."""
     open_rows = [row for row in comparison.rows if row.verdict == "inconclusive" and not math.isnan(row.detectable)]
     if not open_rows:
         few = [row for row in comparison.rows if row.verdict == "inconclusive"]
@@ -178,7 +173,7 @@ def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:
 
 
 def _figure(results: Results, found: dict[Metric, list[stats.Comparison]]) -> Figure:
-    """Draw the differences to the baseline in standard deviations over seeds, one panel a metric."""
+    """Draw the differences to the baseline in standard deviations over seeds, one panel per metric."""
     methods = [c.a for c in max(found.values(), key=len)]
     numbers = []
     with style.house_style():
@@ -204,8 +199,8 @@ def _figure(results: Results, found: dict[Metric, list[stats.Comparison]]) -> Fi
     data = pd.DataFrame(numbers, columns=["metric", "method", "dataset", "gain (std over seeds)", "verdict"])
     counted = data["verdict"].value_counts()
     caption = (
-        f"Difference of each method to {results.baseline}, one point a dataset, in standard deviations over seeds (to "
-        "the right is better; beyond 8 drawn at 8). Filled blue: better; filled orange: worse; open grey: not shown to "
-        f"differ. {', '.join(plural(int(n), 'point') + ' ' + str(word) for word, n in counted.items())}."
+        f"Difference of each method to {results.baseline}, one point per dataset, in standard deviations over seeds "
+        "(to the right is better; beyond 8 drawn at 8). Filled blue: better; filled orange: worse; open grey: not "
+        f"shown to differ. {', '.join(plural(int(n), 'point') + ' ' + str(word) for word, n in counted.items())}."
     )
     return Figure("verdicts", caption, figure, data)

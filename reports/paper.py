@@ -47,7 +47,7 @@ class Paper(Report):
                 "between."
             ),
             Facts(_counts([one for _, one in judged])),
-            *(Text(_told(name, paper["experiments"][name], *found[name])) for name in held),
+            *(Text(_compared_with(name, paper["experiments"][name], *found[name])) for name in held),
             *_claims(judged, held),
         ]
         blocks += [_table(table, held[table["experiment"]]) for table in paper["tables"] if table["experiment"] in held]
@@ -57,10 +57,8 @@ class Paper(Report):
             if name in held
         ]
         if figures:
-            columns = ["figure", "what it shows", "ours"]
-            blocks.append(
-                Table("Figures of the paper, and ours", pd.DataFrame(figures, columns=columns), name="figures")
-            )
+            data = pd.DataFrame(figures, columns=["figure", "what it shows", "ours"])
+            blocks.append(Table("Figures of the paper, and ours", data, name="figures"))
         return Section("Paper reproduction", blocks)
 
 
@@ -93,17 +91,17 @@ def _found(experiment: Mapping[str, Any], suites: Sequence[Results]) -> tuple[He
 
 
 def _differences(held: Held, wanted: Mapping[str, Any]) -> list[str]:
-    told: dict[str, None] = {}
+    departures: dict[str, None] = {}
     specs = held.cells.dropna(subset="spec").drop_duplicates("dataset")["spec"]
     for spec in map(read_spec, specs):
         for path, value in wanted.items():
             ours = _value(spec, path)
             if ours != value:
-                told[f"{path} is {_said(path, ours)}, in the paper {_said(path, value)}"] = None
-    return list(told)
+                departures[f"{path} is {_shorthand(path, ours)}, in the paper {_shorthand(path, value)}"] = None
+    return list(departures)
 
 
-def _said(path: str, value: Any) -> str:
+def _shorthand(path: str, value: Any) -> str:
     return "all" if path.endswith(".rows") and value == 0 else str(value)
 
 
@@ -132,29 +130,29 @@ def _counts(judged: Sequence[Judged]) -> dict[str, str]:
     return {"claims": str(len(judged)), **{word: str(sum(one.verdict == word for one in judged)) for word in words}}
 
 
-def _told(name: str, experiment: Mapping[str, Any], held: Held | None, departures: Sequence[str]) -> str:
+def _compared_with(name: str, experiment: Mapping[str, Any], held: Held | None, departures: Sequence[str]) -> str:
     assert held is not None
     seeds = held.cells["seed"].nunique()
-    said = (
+    text = (
         f"{experiment['place']} ({experiment['about']}): compared with suite {held.results.suite}, "
         f"{plural(len(held.datasets), 'dataset')}, {plural(seeds, 'seed')}."
     )
     missing = [dataset for dataset in experiment["datasets"] if dataset not in held.datasets]
     if missing and name == "uci":
         departures = [*departures, f"without {', '.join(missing)}"]
-    return said + (
-        f" Departures: {'; '.join(departures)}." if departures else " No departure from its stated protocol."
-    )
+    if not departures:
+        return f"{text} No departure from its stated protocol."
+    return f"{text} Departures: {'; '.join(departures)}."
 
 
 def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Held]) -> list[Block]:
-    """Return the claims that some suite speaks to, and, folded, those that none does."""
+    """Return the claims that some suite can decide, and, folded, those that none can."""
     spoken = [(claim, one) for claim, one in judged if claim["experiment"] in held]
     silent = [(claim, one) for claim, one in judged if claim["experiment"] not in held]
-    made: list[Block] = [_claim_table("Claims of the paper", spoken, "claims", False)]
+    tables: list[Block] = [_claim_table("Claims of the paper", spoken, "claims", False)]
     if silent:
-        made.append(_claim_table("Claims that no suite of this page speaks to", silent, "claims-not-run", True))
-    return made
+        tables.append(_claim_table("Claims that no suite of this page can decide", silent, "claims-not-run", True))
+    return tables
 
 
 def _claim_table(caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]], name: str, folded: bool) -> Table:
@@ -188,26 +186,13 @@ def _table(table: Mapping[str, Any], held: Held) -> Table:
             line[f"ours, {ours}"] = _pair(mean, spread)
             numbers.append((place, method, metric, paper_mean, paper_std, key[2], mean, spread, counts.get(key, 0)))
         rows.append(line)
-    columns = [
-        "dataset",
-        "method",
-        "metric",
-        "paper_mean",
-        "paper_standard_deviation",
-        "our_metric",
-        "our_mean",
-        "our_standard_deviation",
-        "our_seeds",
-    ]
+    columns = ["dataset", "method", "metric", "paper_mean", "paper_standard_deviation"]
+    columns += ["our_metric", "our_mean", "our_standard_deviation", "our_seeds"]
     data = pd.DataFrame(rows)
     data = data[[c for c in data.columns if not c.startswith("ours") or (data[c] != "–").any()]]
-    return Table(
-        f"{table['name']}: {table['title']}",
-        data,
-        name=f"paper-{table['name']}",
-        numbers=pd.DataFrame(numbers, columns=columns),
-        folded=len(rows) > 12,
-    )
+    tidy, name = pd.DataFrame(numbers, columns=columns), table["name"]
+    caption = f"{name}: {table['title']}"
+    return Table(caption, data, name=f"paper-{name}", numbers=tidy, folded=len(rows) > 12)
 
 
 def _pair(mean: float, spread: float) -> str:

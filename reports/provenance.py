@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
 
-MOST_FAILURES = 60  # shown on the page, of a kind that may be thousands
+MOST_FAILURES = 60  # on the page; there may be thousands
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Provenance(Report):
         if cells.empty:
             return None
         counts = cells["status"].fillna("not run").value_counts()
-        told = ", ".join(f"{count} {status}" for status, count in counts.items())
-        blocks: list[Block] = [Text(f"{len(cells)} cells: {told}.")]
+        statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
+        blocks: list[Block] = [Text(f"{len(cells)} cells: {statuses}.")]
         known = cells.dropna(subset="spec")
         specs = [
             (str(dataset), str(method), spec)
@@ -56,26 +56,26 @@ def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
     protocols: dict[str, set[str]] = {}
     for dataset, _, spec in specs:
         protocols.setdefault(dataset, set()).add(repr(spec.protocol))
-    said = [
+    warnings = [
         f"Warning: the cells of {dataset} were run under {len(found)} different protocols; run the whole suite again "
         "to compare its methods."
         for dataset, found in sorted(protocols.items())
         if len(found) > 1
     ]
     if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
-        said.append(
+        warnings.append(
             f"Warning: {changed} of {len(cells)} cells were made with code that was changed and not committed: no "
             "commit holds it."
         )
     if "code" in cells and (codes := sorted({str(code) for code in cells["code"].dropna() if code})) and len(codes) > 1:
-        said.append(f"Note: the cells were made with {len(codes)} versions of the code: {', '.join(codes[:5])}.")
-    return said
+        warnings.append(f"Note: the cells were made with {len(codes)} versions of the code: {', '.join(codes[:5])}.")
+    return warnings
 
 
 def _failures(failures: pd.DataFrame) -> list[Block]:
-    shown = failures.head(MOST_FAILURES)
-    more = f", the first {MOST_FAILURES} of {len(failures)}; the CSV file has all" if len(failures) > len(shown) else ""
-    return [Table(f"Cells without a result{more}", shown, name="failures", numbers=failures)]
+    first = failures.head(MOST_FAILURES)
+    more = f", the first {MOST_FAILURES} of {len(failures)}; the CSV file has all" if len(failures) > len(first) else ""
+    return [Table(f"Cells without a result{more}", first, name="failures", numbers=failures)]
 
 
 def _data(specs: list[Spec], cells: pd.DataFrame) -> list[Block]:

@@ -28,7 +28,7 @@ FEWEST_ROWS = 10  # of a bin that is drawn
 
 @dataclass(frozen=True)
 class Reliability(Report):
-    """One panel a dataset: on the diagonal a method is calibrated."""
+    """One panel per dataset: on the diagonal a method is calibrated."""
 
     order = 26
     datasets: int = 6
@@ -37,25 +37,22 @@ class Reliability(Report):
     def section(self, results: Results) -> Section | None:
         """Return a figure of each task, or None where nothing is predicted."""
         found: dict[bool, dict[str, Points]] = {True: {}, False: {}}
-        for dataset, made in predictions(results, self.datasets, self.seeds):
-            for one in made:
+        for dataset, predicted in predictions(results, self.datasets, self.seeds):
+            for one in predicted:
                 points = _of_classes(one) if one.classes else _of_numbers(one)
                 if points is not None:
                     found[one.classes].setdefault(dataset, {})[one.method] = points
-        drawn = sum(len(panels_) for panels_ in found.values())
-        figures = [
-            _figure(classes, points, self.seeds, left_out(results, drawn))
-            for classes, points in found.items()
-            if points
-        ]
+        drawn = sum(len(datasets) for datasets in found.values())
+        rest = left_out(results, drawn)
+        figures = [_figure(classes, points, self.seeds, rest) for classes, points in found.items() if points]
         if not figures:
             return None
-        said = (
+        introduction = (
             "On the dashed diagonal, predictions hold what they promise. Classes: above it a method is less sure than "
             "it could be, below it too sure. Regression: an S that is flat in the middle means bands that are too "
             "narrow; the bands here are those of the draws alone, without observation noise."
         )
-        return Section("Reliability and calibration", [Text(said), *figures])
+        return Section("Reliability and calibration", [Text(introduction), *figures])
 
 
 def _of_classes(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
@@ -76,11 +73,8 @@ def _of_classes(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
 
 
 def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
-    shares = [
-        quantile_curve(pit_values(c.observed, c.mean, c.variance), LEVELS)
-        for c in one.curves
-        if np.isfinite(c.variance).all()
-    ]
+    known = [c for c in one.curves if np.isfinite(c.variance).all()]
+    shares = [quantile_curve(pit_values(c.observed, c.mean, c.variance), LEVELS) for c in known]
     if not shares:
         return None
     mean, low, high = band(np.array([curve.observed for curve in shares]))
@@ -89,7 +83,7 @@ def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
 
 def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> Figure:
     methods = list(dict.fromkeys(method for points in found.values() for method in points))
-    numbers, said = [], []
+    numbers, findings = [], []
     with style.house_style():
         figure, axes = style.panels(len(found), width=3.0, height=2.7)
         for axis, (dataset, points) in zip(axes, found.items(), strict=True):
@@ -103,7 +97,7 @@ def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> F
                 gaps[method] = float(np.abs(mean - x).mean())
                 count = len(x)
                 numbers += list(zip([dataset] * count, [method] * count, x, mean, low, high, strict=True))
-            said.append(f"{dataset}: {min(gaps, key=lambda m: gaps[m])}")
+            findings.append(f"{dataset}: {min(gaps, key=lambda m: gaps[m])}")
             axis.set_title(style.short(dataset))
             axis.set_xlabel("confidence" if classes else "predicted probability")
             axis.set_ylabel("share of right predictions" if classes else "share of observations below")
@@ -118,6 +112,6 @@ def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> F
         if classes
         else "Calibration: share of observations below each predicted quantile (bands: 95 % interval of the mean)"
     )
-    caption = f"{what}, over up to {seeds} seeds. Closest to the diagonal: {'; '.join(said)}.{rest}"
+    caption = f"{what}, over up to {seeds} seeds. Closest to the diagonal: {'; '.join(findings)}.{rest}"
     name = "reliability" if classes else "calibration"
     return Figure(name, caption, figure, pd.DataFrame(numbers, columns=columns))

@@ -14,7 +14,7 @@ GRID = np.linspace(0.05, 1.0, 20)  # of coverage
 
 @dataclass(frozen=True)
 class RiskCoverage(Report):
-    """One panel a dataset, one curve a method, bands over seeds."""
+    """One panel per dataset, one curve per method, bands over seeds."""
 
     order = 25
     datasets: int = 6
@@ -23,18 +23,18 @@ class RiskCoverage(Report):
     def section(self, results: Results) -> Section | None:
         """Return the figure, or None where no method has an uncertainty to sort by."""
         found = {}
-        for dataset, made in predictions(results, self.datasets, self.seeds):
-            curves = {one.method: risks for one in made if (risks := _risks(one)) is not None}
+        for dataset, predicted in predictions(results, self.datasets, self.seeds):
+            curves = {one.method: risks for one in predicted if (risks := _risks(one)) is not None}
             if curves:
-                found[dataset] = (made[0].classes, curves)
+                found[dataset] = (predicted[0].classes, curves)
         if not found:
             return None
-        said = (
+        introduction = (
             "Rows are sorted by predicted uncertainty (variance of the draws; for classes, 1 minus the confidence), "
             "and only the most certain share is kept. A method that knows what it does not know has a curve that falls "
             "to the left."
         )
-        return Section("Risk and coverage", [Text(said), self._figure(results, found)])
+        return Section("Risk and coverage", [Text(introduction), self._figure(results, found)])
 
     def _figure(self, results: Results, found: dict[str, tuple[bool, dict[str, Array]]]) -> Figure:
         methods = list(dict.fromkeys(method for _, curves in found.values() for method in curves))
@@ -66,8 +66,8 @@ class RiskCoverage(Report):
 
 
 def _risks(one: Predicted) -> Array | None:
-    made = [risks for curves in one.curves if (risks := _risk(curves)) is not None]
-    return np.array(made) if made else None
+    curves = [risks for curves in one.curves if (risks := _risk(curves)) is not None]
+    return np.array(curves) if curves else None
 
 
 def _risk(curves: Curves) -> Array | None:

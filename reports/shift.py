@@ -38,20 +38,20 @@ class Shift(Report):
         blocks += _detection(results.frame)
         if not blocks:
             return None
-        said = (
+        introduction = (
             "Severity 0 is the clean test set. What to look for: accuracy falls for every method; a method is worth "
             "its draws where its calibration falls less, and where its uncertainty tells foreign data from its own."
         )
-        return Section("Under shift", [Text(said), *blocks])
+        return Section("Under shift", [Text(introduction), *blocks])
 
     def _corruption_figure(self, dataset: str, rows: pd.DataFrame, metric: Metric) -> Figure:
         own = rows[rows["base"] == metric.name]
         names, clean = _corruptions(own), (own["corruption"] == ALL) & (own["severity"] == 0)
-        shown = names[: self.corruptions]
+        panels = names[: self.corruptions]
         numbers = []
         with style.house_style():
-            figure, axes = style.panels(len(shown), width=3.0, height=2.2, sharey=True)
-            for axis, corruption in zip(axes, shown, strict=True):
+            figure, axes = style.panels(len(panels), width=3.0, height=2.2, sharey=True)
+            for axis, corruption in zip(axes, panels, strict=True):
                 part = own[(own["corruption"] == corruption) | clean]
                 numbers += [(corruption, *row) for row in _curves(axis, part)]
                 axis.set_title(style.short(corruption))
@@ -59,7 +59,7 @@ class Shift(Report):
                 axis.set_ylabel(labelled(metric))
             style.legend(figure, methods_of(own), points=True)
         data = pd.DataFrame(numbers, columns=["corruption", "method", "severity", "mean", "95 % low", "95 % high"])
-        rest = f" {len(names) - len(shown)} more are in the table." if len(names) > len(shown) else ""
+        rest = f" {len(names) - len(panels)} more are in the table." if len(names) > len(panels) else ""
         caption = (
             f"{dataset}: {metric.name} {arrow(metric)} under each corruption, mean over seeds with its 95 % interval "
             f"as a band.{rest}"
@@ -87,7 +87,7 @@ def _corruptions(rows: pd.DataFrame) -> list[str]:
 
 
 def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
-    """Draw one curve a method, mean and band over the seeds; return the numbers."""
+    """Draw one curve per method, mean and band over the seeds; return the numbers."""
     numbers = []
     for method in methods_of(rows):
         # A seed's mean over the corruptions first: corruptions of one seed are no repeats.
@@ -104,7 +104,7 @@ def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, f
 
 
 def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Figure:
-    numbers, said = [], []
+    numbers, findings = [], []
     count = len(_corruptions(rows))
     whole = rows[rows["corruption"] == ALL]
     rows = rows if whole.empty else whole
@@ -117,7 +117,7 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
             worst = max((row[1] for row in found), default=0.0)
             ends = {row[0]: row[2] for row in found if row[1] == worst}
             if ends:
-                said.append(f"{metric.name}: {min(ends, key=lambda m: metric.loss(ends[m]))}")
+                findings.append(f"{metric.name}: {min(ends, key=lambda m: metric.loss(ends[m]))}")
             axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))
@@ -126,19 +126,15 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
     over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
     caption = (
         f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. "
-        f"Best at the greatest severity: {'; '.join(said)}."
+        f"Best at the greatest severity: {'; '.join(findings)}."
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
 
 
 def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
     names = [metric.name for metric in metrics]
-    means = (
-        rows[rows["base"].isin(names)]
-        .groupby(["corruption", "severity", "method", "base"], sort=False)["value"]
-        .mean()
-        .unstack("base")
-    )
+    groups = rows[rows["base"].isin(names)].groupby(["corruption", "severity", "method", "base"], sort=False)
+    means = groups["value"].mean().unstack("base")
     table = means[[name for name in names if name in means.columns]].reset_index()
     table = table.sort_values(["corruption", "severity"], kind="stable", ignore_index=True)
     return Table(f"{dataset}: means by corruption and severity", table, name=f"shift-{dataset}", folded=True)
@@ -150,8 +146,8 @@ def _detection(frame: pd.DataFrame) -> list[Block]:
     if rows.empty:
         return []
     groups = rows.groupby(["dataset", "method", "foreign"], sort=False)["value"]
-    told = groups.mean().map("{:.3f}".format) + groups.std().map(lambda s: "" if np.isnan(s) else f" ± {s:.2g}")
-    table = told.unstack("foreign").reset_index()
+    cells = groups.mean().map("{:.3f}".format) + groups.std().map(lambda s: "" if np.isnan(s) else f" ± {s:.2g}")
+    table = cells.unstack("foreign").reset_index()
     numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
     caption = "AUROC of the uncertainty for telling foreign data from test data (higher is better, 0.5 is chance)"
     return [Table(caption, table, name="foreign-data", numbers=numbers.reset_index())]

@@ -12,12 +12,12 @@ from bench.reports._words import plural
 
 TRUE, RIVAL = style.COLOURS[0], style.COLOURS[3]
 MOST_PANELS = 12
-MOST_DRAWS = 60  # points a level and class
+MOST_DRAWS = 60  # points per level and class
 
 
 @dataclass(frozen=True)
 class Softmax(Report):
-    """One panel a method for the first seed; the level at which the mean prediction flips, over all seeds."""
+    """One panel per method for the first seed; the level at which the mean prediction flips, over all seeds."""
 
     order = 27
 
@@ -33,11 +33,11 @@ class Softmax(Report):
                 blocks.append(_flips(results, str(dataset), rows, found))
         if not blocks:
             return None
-        said = (
+        introduction = (
             "Gaussian noise of growing standard deviation is added to one test image. Points are draws, lines their "
             "means. A method that doubts spreads its draws before it changes its mind."
         )
-        return Section("Softmax under noise", [Text(said), *blocks])
+        return Section("Softmax under noise", [Text(introduction), *blocks])
 
 
 def _stored(results: Results, key: str) -> tuple[Array, Array] | None:
@@ -50,22 +50,22 @@ def _stored(results: Results, key: str) -> tuple[Array, Array] | None:
 
 
 def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> Figure:
-    shown = dict(list(found.items())[:MOST_PANELS])
-    numbers, said = [], []
+    panels = dict(list(found.items())[:MOST_PANELS])
+    numbers, findings = [], []
     with style.house_style():
-        figure, axes = style.panels(len(shown), width=3.6, height=2.5, most=2, sharex=True, sharey=True)
-        for axis, (method, (levels, softmax)) in zip(axes, shown.items(), strict=True):
+        figure, axes = style.panels(len(panels), width=3.6, height=2.5, most=2, sharex=True, sharey=True)
+        for axis, (method, (levels, softmax)) in zip(axes, panels.items(), strict=True):
             _panel(axis, method, levels, softmax)
             mean, std = softmax.mean(axis=1), softmax.std(axis=1, ddof=1 if softmax.shape[1] > 1 else 0)
             numbers += [(method, level, *mean[i], *std[i]) for i, level in enumerate(levels)]
             flips = np.flatnonzero(mean[:, 1] > mean[:, 0])
-            said.append(f"{method} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
+            findings.append(f"{method} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     columns = ["method", "noise std", "true class", "rival class", "std of true class", "std of rival class"]
     caption = (
         f"{dataset}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) against the "
-        f"standard deviation of the noise on the image. The rival's mean is above: {'; '.join(said)}."
+        f"standard deviation of the noise on the image. The rival's mean is above: {'; '.join(findings)}."
     )
     return Figure(f"softmax-{dataset}", caption, figure, pd.DataFrame(numbers, columns=columns))
 
@@ -76,18 +76,9 @@ def _panel(axis: Axes, method: str, levels: Array, softmax: Array) -> None:
     # A fixed fan instead of random jitter, so that the same results give the same figure.
     fan = np.linspace(-0.18, 0.18, some.shape[1]) * step if some.shape[1] > 1 else np.zeros(1)
     for number, (colour, words, marker) in enumerate(((TRUE, "true class", "o"), (RIVAL, "rival class", "^"))):
-        x = (levels[:, None] + fan[None, :]).ravel()
-        axis.plot(
-            x, some[:, :, number].ravel(), linestyle="none", marker=marker, markersize=2, color=colour, alpha=0.35
-        )
-        axis.plot(
-            levels,
-            softmax[:, :, number].mean(axis=1),
-            color=colour,
-            linewidth=1.6,
-            label=words,
-            linestyle="-" if number == 0 else "--",
-        )
+        x, line = (levels[:, None] + fan[None, :]).ravel(), "-" if number == 0 else "--"
+        axis.plot(x, some[:, :, number].ravel(), marker, markersize=2, color=colour, alpha=0.35)
+        axis.plot(levels, softmax[:, :, number].mean(axis=1), line, color=colour, linewidth=1.6, label=words)
     axis.set_title(style.short(method))
     axis.set_xlabel("noise on the image (standard deviation)")
     axis.set_ylabel("softmax output")

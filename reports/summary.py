@@ -1,4 +1,4 @@
-"""One table a dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
+"""One table per dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
 
 import math
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ class Summary(Report):
         """Return the tables, or None where nothing is stored."""
         frame = results.frame
         places = {str(dataset): rows for dataset, rows in frame.groupby("dataset", sort=True)}
-        shown = {dataset: metrics_of(results, rows) for dataset, rows in places.items()}
-        if not any(shown.values()):
+        chosen = {dataset: metrics_of(results, rows) for dataset, rows in places.items()}
+        if not any(chosen.values()):
             return None
         blocks: list[Block] = [Text(_introduction(results))]
-        marks = _marks(results, shown)
+        marks = _marks(results, chosen)
         groups = frame.groupby(["dataset", "metric", "method"])["value"]
         numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
         known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
-        for dataset, metrics in shown.items():
+        for dataset, metrics in chosen.items():
             if metrics:
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
@@ -40,24 +40,24 @@ class Summary(Report):
 
 
 def _introduction(results: Results) -> str:
-    said = (
+    text = (
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
     )
     if results.baseline:
-        said += (
+        text += (
             f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (t-test, corrected "
             "where splits overlap; Holm over all tests of a table). No mark: a difference was not shown, "
             "which is not the same as none. Relative metrics are differences to that method on the same split."
         )
-    return said
+    return text
 
 
-def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dict[tuple[str, str], str]]:
+def _marks(results: Results, chosen: Mapping[str, list[Metric]]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the marks of each dataset; relative metrics test the same as what they are relative to, so need none."""
     if results.baseline is None:
         return {}
     settings = stats.Settings()
-    wanted = {m.name: m for metrics in shown.values() for m in metrics if m.relative_to is None}
+    wanted = {m.name: m for metrics in chosen.values() for m in metrics if m.relative_to is None}
     found: dict[str, list[tuple[str, str, float, float]]] = {}
     for one in stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
         if results.baseline in one.methods:
@@ -67,15 +67,15 @@ def _marks(results: Results, shown: Mapping[str, list[Metric]]) -> dict[str, dic
                 for i, method in enumerate(one.methods)
                 if i != base
             )
-    made = {}
+    marks = {}
     for dataset, tests in found.items():
         p = stats.adjust_p_values([test[2] for test in tests], settings.correction)
-        made[dataset] = {
+        marks[dataset] = {
             (metric, method): BETTER if gain > 0 else WORSE
             for (metric, method, _, gain), p_adjusted in zip(tests, p, strict=True)
             if p_adjusted < settings.alpha
         }
-    return made
+    return marks
 
 
 def _table(

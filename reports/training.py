@@ -14,7 +14,7 @@ POINTS = 60  # of a curve
 
 @dataclass(frozen=True)
 class Training(Report):
-    """One panel a dataset: training loss (thin) and validation loss (thick) of every method."""
+    """One panel per dataset: training loss (thin) and validation loss (thick) of every method."""
 
     order = 34
     datasets: int = 6
@@ -51,12 +51,8 @@ def _mean(histories: list[Array]) -> Array | None:
     if not histories:
         return None
     longest = max(h.shape[-1] for h in histories)
-    rows = np.concatenate(
-        [
-            np.pad(np.atleast_2d(h).astype(float), ((0, 0), (0, longest - h.shape[-1])), constant_values=np.nan)
-            for h in histories
-        ]
-    )
+    whole = [(np.atleast_2d(h).astype(float), longest - h.shape[-1]) for h in histories]
+    rows = np.concatenate([np.pad(h, ((0, 0), (0, rest)), constant_values=np.nan) for h, rest in whole])
     known = np.isfinite(rows)
     reached = known.sum(axis=0)
     kept = reached * 2 >= len(rows)
@@ -68,7 +64,7 @@ def _mean(histories: list[Array]) -> Array | None:
 
 def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
     methods = list(dict.fromkeys(method for found in histories.values() for method in found))
-    numbers, said = [], []
+    numbers, findings = [], []
     with style.house_style():
         figure, axes = style.panels(len(histories), width=3.4, height=2.5)
         for axis, (dataset, found) in zip(axes, histories.items(), strict=True):
@@ -85,7 +81,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
                     kind = name.removeprefix("history/").replace("_", " ")
                     numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
                     ends[method] = float(np.nanmin(curve))
-            said.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
+            findings.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
             axis.set_title(style.short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")
@@ -97,7 +93,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
     caption = (
         "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "
         "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do "
-        f"not compare. Lowest end: {'; '.join(said)}."
+        f"not compare. Lowest end: {'; '.join(findings)}."
     )
     return Figure("training", caption, figure, data)
 
@@ -130,5 +126,5 @@ def _epochs(results: Results) -> Table | None:
 
 
 def _options(most: str, chosen: list[str]) -> str:
-    told = ", ".join(f"{name} = {value}" for name, value in json.loads(most).items())
-    return f"{told} ({chosen.count(most)} of {len(chosen)})"
+    options = ", ".join(f"{name} = {value}" for name, value in json.loads(most).items())
+    return f"{options} ({chosen.count(most)} of {len(chosen)})"

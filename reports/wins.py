@@ -14,7 +14,7 @@ from bench.reports._words import arrow, lead_metrics, plural
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
 # dark would replace the ends of the scale and leave what lies between.
 LOSING, WINNING = "#ec9159", "#5aaddb"
-MOST_TOLD = 12  # methods up to which the numbers stand in the matrix; beyond, its colours and its table tell them
+MOST_ANNOTATED = 12  # methods up to which the matrix holds numbers; beyond, its colours and its table do
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,19 @@ class Wins(Report):
         """Return the matrices, or None where there are no two methods with results."""
         figures = []
         for metric in lead_metrics(results):
-            found = [
-                one
-                for one in stats.compare_all_pairs(results.frame, [metric], cells=results.cells)
-                if len(one.methods) > 1
-            ]
+            pairs = stats.compare_all_pairs(results.frame, [metric], cells=results.cells)
+            found = [one for one in pairs if len(one.methods) > 1]
             if found:
                 figures.append(_figure(metric, found))
         if not figures:
             return None
-        said = (
+        introduction = (
             "Row against column: on how many datasets the row was shown to be better / neither / worse (paired t-test, "
             "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: "
             "the chance that a run of the row beats one of the column, mean over datasets (A12; Cliff's delta is 2 A12 "
             "- 1)."
         )
-        return Section("Wins, ties and losses", [Text(said), *figures])
+        return Section("Wins, ties and losses", [Text(introduction), *figures])
 
 
 def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
@@ -61,7 +58,7 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
         seaborn.heatmap(
             np.where(hidden, 0.5, effect),
             mask=hidden,
-            annot=words if size <= MOST_TOLD else None,
+            annot=words if size <= MOST_ANNOTATED else None,
             fmt="",
             cmap=colours,
             vmin=0,
@@ -91,14 +88,12 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
     columns = ["method", "against", "better", "open", "worse", "A12", "Cliff's delta"]
     won = counts[0].sum(axis=1)
     most = methods[int(np.argmax(won))]
-    said = (
-        f"{most} has the most wins ({int(won.max())} over all others and datasets)"
-        if won.max()
-        else "No method was shown to beat another on any dataset"
-    )
+    winner = "No method was shown to beat another on any dataset"
+    if won.max():
+        winner = f"{most} has the most wins ({int(won.max())} over all others and datasets)"
     caption = (
         f"{metric.name} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; orange, the other "
-        f"way round. {said}."
+        f"way round. {winner}."
     )
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 

@@ -32,7 +32,7 @@ work, [tutorial.md](tutorial.md) a method step by step.
 
 # In the order in which an author meets them; a test compares these names with bench.api.__all__.
 SECTIONS = {
-    "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step NewNetwork Look as_float32",
+    "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure Metric catalogue declaration condition "
@@ -44,6 +44,7 @@ ALIASES = {
     "Array": "Any numpy array.",
     "Block": "What a section consists of: `Text`, `Facts`, `Table` or `Figure`.",
     "NewNetwork": "A function that builds the suite's network with a given number of outputs.",
+    "Tensors": "Tensors by name: `Mapping[str, Tensor]`.",
     "Task": "`'regression'` or `'classification'`.",
 }
 

@@ -1,6 +1,6 @@
 """Everything a plug-in author imports: `from bench.api import Method, Net, Batch, Tape` (docs/api.md lists all names).
 
-`__init__.pyi` says in which module each name lives. It is read here and by type checkers, and a module is imported when
+`__init__.pyi` lists the module of each name. It is read here and by type checkers, and a module is imported when
 one of its names is first used: authors of datasets and reports do not load torch.
 """
 

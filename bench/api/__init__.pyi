@@ -17,6 +17,7 @@ from bench.api.method import NewNetwork as NewNetwork
 from bench.api.method import as_float32 as as_float32
 from bench.api.optim import Optimizer as Optimizer
 from bench.api.optim import Step as Step
+from bench.api.optim import Tensors as Tensors
 from bench.api.report import Block as Block
 from bench.api.report import Curves as Curves
 from bench.api.report import Facts as Facts

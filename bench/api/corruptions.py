@@ -1,4 +1,4 @@
-"""Shifted and foreign images, made from clean ones: noise, blur, light, loss of detail, and out-of-distribution pairs.
+"""Shifted and out-of-distribution images, computed from clean ones: noise, blur, light, loss of detail, foreign sets.
 
 Images are arrays `[rows, channels, height, width]` with pixels from 0 to 1. Every corruption has five severities, is
 vectorised over the rows, takes its random numbers from the generator it is given, and returns float32. The kinds and
@@ -38,7 +38,7 @@ def corrupt(images: NDArray[Any], kind: str, severity: int, random: np.random.Ge
 
 
 def corrupted_test_images(images: NDArray[Any], kind: str, severity: int, number: int) -> Images:
-    """Return the corrupted test images of a split, the same wherever they are asked for.
+    """Return the corrupted test images of a split, the same in every process.
 
     Severities of one kind share their random numbers: they differ in strength alone.
     """
@@ -46,7 +46,7 @@ def corrupted_test_images(images: NDArray[Any], kind: str, severity: int, number
 
 
 def foreign_test_images(images: NDArray[Any], kind: str, number: int) -> Images:
-    """Return images of the same shape that belong to no class, made from the test images of a split."""
+    """Return images of the same shape that belong to no class, computed from the test images of a split."""
     if kind not in FOREIGN:
         raise unknown_name("foreign set", kind, FOREIGN)
     return FOREIGN[kind](images, np.random.default_rng([31, number]))
@@ -129,7 +129,7 @@ def _pixelate(x: Images, kept: float, random: np.random.Generator) -> Images:
     for axis in (2, 3):
         size = x.shape[axis]
         few = max(1, round(kept * size))
-        # Row i says how much of each old pixel lies in the new pixel i.
+        # Row i holds the share of each old pixel in the new pixel i.
         edges = np.linspace(0, size, few + 1)
         old = np.arange(size)
         cover = (np.minimum(edges[1:, None], old + 1) - np.maximum(edges[:-1, None], old)).clip(0) * few / size

@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """What a network is asked to do: the task, the shape of one input row, how many outputs."""
+    """What a network has to predict: the task, the shape of one input row, how many outputs."""
 
     task: Task
     inputs: tuple[int, ...]
@@ -37,7 +37,7 @@ class Split:
 
     @property
     def problem(self) -> Problem:
-        """What a network is asked to do on this split."""
+        """What a network has to predict on this split."""
         outputs = self.classes if self.task == "classification" else 1
         return Problem(self.task, tuple(self.train_x.shape[1:]), outputs)
 
@@ -50,12 +50,14 @@ class Dataset:
     notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
     source: ClassVar[str] = ""  # where the rows come from
     licence: ClassVar[str] = ""
-    shape: ClassVar[tuple[int, ...]] = ()  # all rows, then one row's shape: to be told where the files are not there
+    shape: ClassVar[
+        tuple[int, ...]
+    ] = ()  # all rows, then one row's shape: for pages and lists when the files are missing
     files: ClassVar[Sequence[File]] = ()  # what has to be on the disk; 'uqbench data' fetches and verifies it
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 
     def skip(self) -> str | None:
-        """Return why the data cannot be had here and what to do about it, or None."""
+        """Return why the data is not available here and how to get it, or None."""
         return None
 
     def load(self, split: int) -> Split:
@@ -63,7 +65,7 @@ class Dataset:
         raise NotImplementedError
 
     def fetch(self, folder: Path) -> None:
-        """Bring the files into a data folder, verified; overridden where a library knows better how."""
+        """Download the files into a data folder and verify them; override it where a library does this."""
         from bench.machine.download import fetch
 
         fetch(self.files, folder)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bench.api.dataset import Array, Problem, Task
-from bench.api.optim import Optimizer, Step
+from bench.api.optim import Optimizer, Step, Tensors
 from bench.api.style import Look
 from bench.api.tape import Tape
 
@@ -115,13 +115,7 @@ class Method:
         return batch.loss(net(batch.x))
 
     def update(
-        self,
-        net: Net,
-        gradient: Mapping[str, Tensor],
-        optimizer: Optimizer,
-        state: Mapping[str, Tensor],
-        step: Step,
-        tape: Tape,
+        self, net: Net, gradient: Tensors, optimizer: Optimizer, state: Tensors, step: Step, tape: Tape
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return parameters and optimiser state after a step (Langevin methods add their noise here)."""
         return optimizer.update(net.params, gradient, state, step)
@@ -147,7 +141,7 @@ class Method:
         return net(x)
 
     def inspect(self, net: Net) -> dict[str, Tensor]:
-        """Return what is worth looking at in a trained network (noise levels, ...); kept for figures."""
+        """Return tensors of a trained network to store for figures (noise levels, ...)."""
         return {}
 
 

@@ -28,26 +28,26 @@ class Results(Protocol):
     suite: str
     title: str
     baseline: str | None
-    metrics: list[str]  # what the suite wants shown first
+    metrics: list[str]  # in the order of the suite: reports begin with the first
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """One row a metric value: suite, dataset, split, method, seed, metric, value, key."""
+        """One row per metric value: suite, dataset, split, method, seed, metric, value, key."""
         ...
 
     @property
     def cells(self) -> "pd.DataFrame":
-        """One row a cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
+        """One row per cell: its place, key, spec, status (missing: not run yet), message, training, environment."""
         ...
 
     @property
     def remarks(self) -> "pd.DataFrame":
-        """One row a remark on the data, or on what could not run: dataset, method, text."""
+        """One row per remark on the data, or on what could not run: dataset, method, text."""
         ...
 
     @property
     def failures(self) -> "pd.DataFrame":
-        """One row a cell that failed or diverged: suite, dataset, split, method, seed, status, message."""
+        """One row per cell that failed or diverged: suite, dataset, split, method, seed, status, message."""
         ...
 
     def curves(self, key: str) -> Curves | None:
@@ -91,7 +91,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A matplotlib figure with a caption that also says in words what is to be seen.
+    """A matplotlib figure with a caption that also describes it in words.
 
     `data` is what it shows as a table, for those who cannot see it and for those who want the numbers.
     """

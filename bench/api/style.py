@@ -1,8 +1,8 @@
 """The house style of figures: one theme, and one look for each method, the same in every figure.
 
 Colours are seaborn's `colorblind` palette without its two lightest. A look is a colour, a line and a marker, so that
-twenty methods can be told apart, also in grey. Pages replace the colours below by their own variables and so draw the
-same figure on dark and on light paper.
+twenty methods can be distinguished, also in grey. Pages replace the colours below by their own variables and so draw
+the same figure on dark and on light paper.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class Look:
     colour: str  # in PALETTE
     line: str = "-"  # in LINES
     marker: str = "o"  # in MARKERS
-    filled: bool = True  # an open marker tells looks that no plug-in declares from those that one does
+    filled: bool = True  # open: a look that no plug-in declares
 
     def __post_init__(self) -> None:
         for kind, value, known in (
@@ -77,7 +77,7 @@ _declared: ContextVar[Declared] = ContextVar("declared", default=lambda method: 
 
 @contextmanager
 def declared_looks(declared: Declared) -> Iterator[None]:
-    """Draw methods as `declared` says, which returns the look that the plug-in of a name declares, or None."""
+    """Use the looks that plug-ins declare inside the block: `declared` returns that of a method, or None."""
     token = _declared.set(declared)
     try:
         yield

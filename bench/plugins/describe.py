@@ -1,4 +1,4 @@
-"""What a plug-in says of itself, as data: the paragraphs of its docstring, its options and what they mean."""
+"""Descriptions of plug-ins, as data: the paragraphs of a docstring, the options and their meaning, the look."""
 
 import inspect
 import re
@@ -57,7 +57,7 @@ def _option(field: "Field[Any]", plugin: object) -> Option:
         kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
     elif hasattr(field.type, "__args__"):
         kind = str(field.type)
-    default = "" if field.default is MISSING else repr(field.default)  # whatever this one was made with
+    default = "" if field.default is MISSING else repr(field.default)
     return Option(field.name, kind, default, comment(type(plugin), field.name))
 
 

@@ -87,7 +87,7 @@ class Registry:
             raise PluginError(f"{kind} {name!r} ({plugin.origin}) cannot be loaded: {in_one_line(error)}") from error
 
     def identity(self, kind: Kind, name: str) -> tuple[str, str]:
-        """Return what tells a plug-in's code from another's: its name, and the package's version or the file's hash."""
+        """Return what identifies the code of a plug-in: its name, and the package's version or the file's hash."""
         name, _ = _addressed(name, {})
         plugin = self.plugins(kind)[name]
         own = next((file for file in self._files if file.plugin is plugin), None)
@@ -144,7 +144,7 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
 
 
 class _FilePlugin:
-    """A plug-in in a file of the user's: imported at once, because only its class tells its kind."""
+    """A plug-in in a file of the user's: imported at once, because its kind is that of its class."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -234,6 +234,6 @@ def _class_in(module: ModuleType, kind: Kind) -> type[Any]:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return what a plug-in's exception says, without its traceback."""
+    """Return the message of a plug-in's exception, without its traceback."""
     text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())

@@ -23,8 +23,8 @@ def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     check_name(kind, name, registry)
-    made = _package(name) if kind == "package" else _plugin(kind, name)
-    paths = {out / place: text for place, text in made.items()}
+    texts = _package(name) if kind == "package" else _plugin(kind, name)
+    paths = {out / place: text for place, text in texts.items()}
     _refuse_to_overwrite([out / name] if kind == "package" else paths)
     try:
         for path, text in paths.items():

@@ -13,6 +13,7 @@ from bench.plugins.registry import Registry
 from bench.spec.cell import Cell, Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store, SuiteRecord
+from tests.fixtures.results import spec
 
 METHODS = ("alpha", "beta", "gamma")
 
@@ -138,7 +139,7 @@ def test_provenance_counts_and_tells(store: Store) -> None:
 
 
 def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> None:
-    cells = [Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps({"protocol": {"draws": n}})) for n in range(2)]
+    cells = [Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps(spec(draws=n + 1))) for n in range(2)]
     store.want(SuiteRecord("s", "S", None, [], "{}"), cells)
     for cell in cells:
         store.save([(cell, Outcome("ok", metrics={"rmse": 1.0}))])
@@ -153,7 +154,8 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
     alone = section("provenance", StoredResults(store, "s"))
     assert alone is not None
     assert not any("different protocols" in block.text for block in alone.blocks if isinstance(block, Text))
-    assert [t.caption for t in tables(alone)] == ["Protocol of each dataset", "Environment 1 (1 cells)"]
+    captions = ["Data", "Methods and their options", "Protocol of each dataset", "Environment 1 (1 cells)"]
+    assert [t.caption for t in tables(alone)] == captions
 
 
 def curves(store: Store, methods: dict[str, float], *, x: bool = True) -> StoredResults:
