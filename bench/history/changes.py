@@ -1,10 +1,10 @@
-"""Change points: the versions from which on the values of a series are others.
+"""Change points: the first versions whose values differ from those before.
 
 A place is tested by the paired t over seeds, of the means after minus the means before. It is significant after
-Bonferroni's correction over all places at which any of the series shown together could change, and only counts where
+Bonferroni's correction over all places at which any of the series of a page could change, and only counts where
 the mean change is beyond the metric's margin. Of the significant places the one with the largest step is cut: not
 the one with the smallest p, which is the same wherever a clean step is cut, as the noise shrinks with the step. Then
-both halves are looked at (binary segmentation). In the end every change must hold between its neighbours.
+both halves are searched (binary segmentation). Finally every change must be significant between its neighbours.
 """
 
 import math
@@ -19,12 +19,12 @@ from bench.metrics import Metric, declaration
 from bench.metrics.margins import margin_of
 from bench.stats.tests import Array
 
-ALPHA = 0.01  # the chance of any false change point among the series that are shown together
+ALPHA = 0.01  # the chance of any false change point among the series of a page
 
 
 @dataclass(frozen=True)
 class Change:
-    """A version from which on the values are others."""
+    """The first version whose values differ from those before."""
 
     at: int  # which version of its series
     before: float  # means over the seeds that both sides have
@@ -43,7 +43,7 @@ class Changing:
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Series that are shown together, and what their change points were judged by."""
+    """The series of a page, and the level at which their change points were tested."""
 
     lines: tuple[Changing, ...] = ()
     cuts: int = 0  # places at which a series could be cut
@@ -51,23 +51,23 @@ class Histories:
 
     @property
     def level(self) -> float:
-        """Below which p is significant."""
+        """The p below which a change is significant."""
         return self.alpha / max(1, self.cuts)
 
     @property
     def correction(self) -> str:
-        """What a reader must know of the tests, in a sentence."""
+        """How the change points were tested, for readers."""
         places = f"{self.cuts:,} place{'s' * (self.cuts != 1)}"
         return (
-            "A change point is a version from which on the values are others, by a paired t-test over at least "
-            f"{FEWEST_PAIRS} seeds and by more than the metric's margin. The tests are corrected after Bonferroni for "
-            f"the {places} at which the lines of this history could change: the chance of any false change point is "
-            f"{100 * self.alpha:g} %."
+            "A change point is the first version whose values differ from those before, by a paired t-test over at "
+            f"least {FEWEST_PAIRS} seeds and by more than the metric's margin. The tests are corrected after "
+            f"Bonferroni for the {places} at which the lines of this history could change: the chance of any false "
+            f"change point is {100 * self.alpha:g} %."
         )
 
 
 def with_changes(series: Sequence[Series], alpha: float = ALPHA) -> Histories:
-    """Look for the change points of series that are shown together."""
+    """Find the change points of the series of a page."""
     open_ = [each for each in series if each.comparable]
     found = Histories((), sum(len(each.versions) - 1 for each in open_), alpha)
     lines = [Changing(each, _changes(each, found.level) if each.comparable else ()) for each in series]

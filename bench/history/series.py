@@ -1,11 +1,11 @@
 """Values over versions, read from stores.
 
-A store keeps every result with the code that made it, also of cells that no suite asks for any more. A version is the
-code together with the versions of the plug-ins and of the harness; its values are those of its cells, one a seed.
+A store keeps every result with the code that computed it, also of cells that are no longer in a suite. A version is the
+code together with the versions of the plug-ins and of the harness; its values are those of its cells, one per seed.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +24,12 @@ from bench.store.store import Store
 from bench.store.tables import cells, environments, metrics
 
 VersionName = tuple[str, str]  # the code, and the versions of plug-ins and harness
+Place = tuple[int, str]  # of a cell: the number of its store, and its key
 
 
 @dataclass(frozen=True)
 class Version:
-    """What made some cells."""
+    """The code and the plug-ins that computed some cells."""
 
     code: str  # the commit, marked where the code was changed since; else the package's number, or ''
     plugins: str  # versions of the method, the dataset and the harness
@@ -38,7 +39,7 @@ class Version:
 
     @property
     def name(self) -> str:
-        """A word for it."""
+        """The code, or "unknown"."""
         return self.code or "unknown"
 
 
@@ -49,7 +50,7 @@ class Label:
     suite: str
     dataset: str
     method: str
-    options: str = ""  # what tells it from others of this name, where stores knew several
+    options: str = ""  # what distinguishes it from others of this name, where stores have several
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class Series:
     versions: tuple[Version, ...]
     seeds: tuple[int, ...]
     values: Array
-    machines: int  # on how many different ones it was made
+    machines: int  # on how many different ones it was computed
 
     @property
     def comparable(self) -> bool:
@@ -73,7 +74,7 @@ class Series:
 class _Stored:
     """One cell that has a result."""
 
-    place: tuple[int, str]  # the store, and the key in it
+    place: Place
     form: Form
     version: VersionName
     seed: int
@@ -81,10 +82,13 @@ class _Stored:
     machine: tuple[str, ...]
 
 
-def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wanted]:
-    """Return what a suite's labels stand for in some stores: the newest form, with the earlier ones that agree with it.
+Runs = Mapping[VersionName, Sequence[_Stored]]
 
-    A store of an earlier version may know a label by options that contradict today's: that is a label of its own.
+
+def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wanted]:
+    """Return the forms of a suite's labels in some stores: the newest, with the earlier ones that agree with it.
+
+    A store of an earlier version may have a label with options that contradict today's: that is a separate label.
     """
     ended: dict[tuple[str, str, str], dict[Form, float]] = {}
     for store in stores:
@@ -121,49 +125,44 @@ def _suite_of(store: Store, suite: str | None) -> str:
 def read_series(
     stores: Sequence[Store],
     wanted: Mapping[Label, Wanted],
-    shown: Mapping[str, Sequence[str]],
+    metrics: Mapping[str, Sequence[str]],
     *,
     full_provenance: bool = False,
     fewest: int = 1,
 ) -> list[Series]:
-    """Return the series of the labels, for the metrics that `shown` names of every suite.
+    """Return the series of the labels, for the metrics of each suite.
 
-    With `full_provenance` results that do not say all of how they were made are left out. Series of fewer versions than
-    `fewest` are not returned.
+    With `full_provenance`, results without it are left out. Series of fewer versions than `fewest` are not returned.
     """
-    made: dict[tuple[Form, VersionName], list[_Stored]] = {}
+    runs: dict[tuple[Form, VersionName], list[_Stored]] = {}
     versions: dict[Form, dict[VersionName, None]] = {}
     for cell in _stored(stores, full_provenance):
-        made.setdefault((cell.form, cell.version), []).append(cell)
+        runs.setdefault((cell.form, cell.version), []).append(cell)
         versions.setdefault(cell.form, {})[cell.version] = None
     by_suite: dict[str, dict[Label, Wanted]] = {}
     for label, its in wanted.items():
         by_suite.setdefault(label.suite, {})[label] = its
-    found: dict[Label, dict[VersionName, list[_Stored]]] = {}
+    found: dict[Label, Runs] = {}
     for own in by_suite.values():
         for label, lineage in lineages(own, versions).items():
             if len(lineage) >= fewest:
-                found[label] = {version: made[form, version] for version, form in lineage.items()}
-    every = [cell for of_label in found.values() for own in of_label.values() for cell in own]
-    values = _values(stores, every, {metric for names in shown.values() for metric in names})
-    told = subjects({cell.version[0] for cell in every})
-    series = [
-        _series(label, metric, found[label], values, told)
-        for label in wanted
-        for metric in shown[label.suite]
-        if label in found
-    ]
+                found[label] = {version: runs[form, version] for version, form in lineage.items()}
+    every = [cell for of_label in found.values() for cells in of_label.values() for cell in cells]
+    values = _values(stores, every, {metric for names in metrics.values() for metric in names})
+    messages = subjects({cell.version[0] for cell in every})
+    pairs = [(label, metric) for label in wanted if label in found for metric in metrics[label.suite]]
+    series = [_series(label, metric, found[label], values[metric], messages) for label, metric in pairs]
     return [each for each in series if len(each.versions) >= max(1, fewest)]
 
 
-def _stored(stores: Sequence[Store], full: bool) -> Iterator[_Stored]:
+def _stored(stores: Sequence[Store], full_provenance: bool) -> Iterator[_Stored]:
     columns = (cells.c.key, cells.c.spec, cells.c.finished, environments.c.content.label("environment"))
     query = select(*columns).join(environments, environments.c.hash == cells.c.environment, isouter=True)
     for number, store in enumerate(stores):
         for row in store.database.rows(query.where(cells.c.status == "ok").order_by(cells.c.key)):
             source = provenance(row)
             spec = source.spec
-            if spec is None or (full and source.missing):
+            if spec is None or (full_provenance and source.missing):
                 continue
             machine = tuple(str(source.environment.get(fact)) for fact in MACHINE)
             place, version = (number, str(row["key"])), (source.code, _plugins(spec))
@@ -178,45 +177,37 @@ def _plugins(spec: CellSpec) -> str:
     return f"{', '.join(words)}, harness {spec.harness}"
 
 
-def _values(
-    stores: Sequence[Store], made: Iterable[_Stored], names: Iterable[str]
-) -> dict[tuple[tuple[int, str], str], float]:
-    found: dict[tuple[tuple[int, str], str], float] = {}
+def _values(stores: Sequence[Store], runs: Iterable[_Stored], names: Collection[str]) -> dict[str, dict[Place, float]]:
+    """Return the stored values of some metrics, by metric and cell."""
+    found: dict[str, dict[Place, float]] = {name: {} for name in names}
     keys: dict[int, dict[str, None]] = {}
-    for cell in made:
+    for cell in runs:
         keys.setdefault(cell.place[0], {})[cell.place[1]] = None
     for number, own in keys.items():
         with stores[number].database.reading() as connection:
             for part in chunks(sorted(own)):
                 query = select(metrics).where(metrics.c.key.in_(part), metrics.c.metric.in_(sorted(names)))
                 for row in connection.execute(query):
-                    found[(number, row.key), row.metric] = row.value
+                    found[row.metric][number, row.key] = row.value
     return found
 
 
 def _series(
-    label: Label,
-    metric: str,
-    made: Mapping[VersionName, Sequence[_Stored]],
-    values: Mapping[tuple[tuple[int, str], str], float],
-    told: Mapping[str, str],
+    label: Label, metric: str, runs: Runs, values: Mapping[Place, float], messages: Mapping[str, str]
 ) -> Series:
-    having = {
-        version: kept
-        for version, own in made.items()
-        if (kept := [cell for cell in own if math.isfinite(values.get((cell.place, metric), math.nan))])
-    }
+    finite = {name: [c for c in own if math.isfinite(values.get(c.place, math.nan))] for name, own in runs.items()}
+    finite = {name: own for name, own in finite.items() if own}
     versions = [
-        Version(*name, min(c.finished for c in own), max(c.finished for c in own), told.get(name[0], ""))
-        for name, own in having.items()
+        Version(*name, min(c.finished for c in own), max(c.finished for c in own), messages.get(name[0], ""))
+        for name, own in finite.items()
     ]
     versions.sort(key=lambda version: (version.since, version.code, version.plugins))
-    seeds = sorted({cell.seed for own in having.values() for cell in own})
+    seeds = sorted({cell.seed for own in finite.values() for cell in own})
     column = {seed: number for number, seed in enumerate(seeds)}
     table = np.full((len(versions), len(seeds)), np.nan)
     for row, version in zip(table, versions, strict=True):
-        # Where one version has a seed twice (in two stores, on other data), the later result stands.
-        for cell in sorted(having[version.code, version.plugins], key=lambda cell: (cell.finished, cell.place)):
-            row[column[cell.seed]] = values[cell.place, metric]
-    machines = {cell.machine for own in having.values() for cell in own}
+        # Where one version has a seed twice (in two stores, on other data), the later result counts.
+        for cell in sorted(finite[version.code, version.plugins], key=lambda cell: (cell.finished, cell.place)):
+            row[column[cell.seed]] = values[cell.place]
+    machines = {cell.machine for own in finite.values() for cell in own}
     return Series(label, metric, tuple(versions), tuple(seeds), table, len(machines))

@@ -1,6 +1,7 @@
 """A board: the methods on one dataset by one metric, with intervals, and which of them differ."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -9,17 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bench.leaderboard.rows import Row, protocol_notes
-from bench.stats import (
-    MetricLike,
-    Settings,
-    adjust_p_values,
-    bca_interval,
-    hull,
-    losses,
-    permutation_test,
-    t_interval,
-    t_test,
-)
+from bench.metrics import Metric
+from bench.stats import Settings, adjust_p_values, bca_interval, hull, losses, permutation_test, t_interval, t_test
 from bench.stats.compare import FEWEST_PAIRS
 
 NAN = float("nan")
@@ -59,52 +51,56 @@ class Board:
     datasets: tuple[str, ...] = ()  # of an overall board
 
 
-def dataset_board(
-    rows: Sequence[Row], values: pd.DataFrame, measure: MetricLike, *, task: str, device: str | None, settings: Settings
-) -> Board:
-    """Rank the methods of `rows`, all on one dataset, by the metric; `values` has columns method, split, seed, value.
+@dataclass(frozen=True)
+class Selection:
+    """Rows to be ranked by one metric, with their values of it."""
+
+    rows: Sequence[Row]
+    values: pd.DataFrame  # columns dataset, method, split, seed, metric, value
+    metric: Metric
+    task: str
+    device: str | None  # None: results of all devices together
+
+
+def dataset_board(chosen: Selection, settings: Settings) -> Board:
+    """Rank the methods on the one dataset of `chosen`.
 
     Every pair of methods is compared on the repeats that both have, by the paired t-test that docs/statistics.md
     describes (corrected where repeats are different splits), with Holm's correction over the pairs of the board.
     """
+    rows = chosen.rows
     methods = [row.method for row in rows]
-    table = values.pivot(index=["split", "seed"], columns="method", values="value").reindex(columns=methods)
+    table = chosen.values.pivot(index=["split", "seed"], columns="method", values="value").reindex(columns=methods)
     numbers = table.to_numpy(dtype=np.float64).T
-    overlap = len({print_ for row in rows for print_ in row.data}) > 1
+    overlap = len({fingerprint for row in rows for fingerprint in row.data}) > 1
     share = settings.test_share if overlap else 0.0
     finite = np.isfinite(numbers)
-    loss = losses(numbers, measure)
+    loss = losses(numbers, chosen.metric)
     better, tested = _better(loss, finite, share, settings)
     means, badness = _means(numbers, finite), _means(loss, finite)
     order = sorted(range(len(rows)), key=lambda i: (np.isnan(badness[i]), badness[i], methods[i]))
     # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
     gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
     gaps[order[0]] = np.nan
-    ends, behind = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
-    behind = np.column_stack([_means(gaps, np.isfinite(gaps)), behind])
+    ends, gap_ends = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
+    mean_gaps = _means(gaps, np.isfinite(gaps))
     letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
-    entries = tuple(
-        Entry(
-            methods[i],
-            1 + int(better[:, i].sum()) if finite[i].any() else None,
-            letters[i],
-            float(means[i]),
-            float(ends[i, 0]),
-            float(ends[i, 1]),
-            int(finite[i].sum()),
-            rows[i].planned,
-            _lost(rows[i], int(np.isinf(numbers[i]).sum())),
-            None if np.isnan(behind[i, 0]) else (float(behind[i, 0]), float(behind[i, 1]), float(behind[i, 2])),
-        )
-        for i in order
-    )
+    entries = []
+    for i in order:
+        place = 1 + int(better[:, i].sum()) if finite[i].any() else None
+        mean, low, high = map(float, (means[i], *ends[i]))
+        repeats, lost = int(finite[i].sum()), _lost(rows[i], int(np.isinf(numbers[i]).sum()))
+        gap, gap_low, gap_high = map(float, (mean_gaps[i], *gap_ends[i]))
+        behind = None if math.isnan(gap) else (gap, gap_low, gap_high)
+        entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
     kind = "corrected resampled t-test" if overlap else "paired t-test"
-    words = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
+    test = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
     notes = protocol_notes(rows)
     pairs = len(rows) * (len(rows) - 1) // 2
     if tested < pairs:
         notes.append(f"{pairs - tested} of {pairs} pairs have fewer than {FEWEST_PAIRS} repeats in common: not tested")
-    return Board(rows[0].suite, task, rows[0].dataset, measure.name, device, entries, words, tuple(notes))
+    subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
+    return Board(*subject, tuple(entries), test, tuple(notes))
 
 
 def tie_groups(different: Mask, present: Mask) -> list[tuple[int, ...]]:
@@ -189,8 +185,5 @@ def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
 
 
 def _lost(row: Row, infinite: int) -> str:
-    counts: Mapping[str, int] = {
-        **{state: row.states.get(state, 0) for state in ("diverged", "failed", "not run")},
-        "not finite": infinite,
-    }
+    counts = {state: row.states.get(state, 0) for state in ("diverged", "failed", "not run")} | {"not finite": infinite}
     return ", ".join(f"{count} {state}" for state, count in counts.items() if count)

@@ -1,4 +1,4 @@
-"""From a store to everything a leaderboard shows."""
+"""From a store to the content of a leaderboard."""
 
 import warnings
 from collections import Counter
@@ -13,7 +13,7 @@ from bench.errors import UserError, unknown_name
 from bench.history.changes import Histories, with_changes
 from bench.history.identity import Wanted, form_of
 from bench.history.series import Label, read_series
-from bench.leaderboard.boards import Board, dataset_board
+from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, listing
 from bench.metrics import Metric, catalogue, declaration
@@ -26,20 +26,20 @@ ALL = "all"  # what --metric says for every metric that is stored
 
 
 @dataclass(frozen=True)
-class SuiteAbout:
+class SuiteSummary:
     """A suite of a leaderboard."""
 
     name: str
     title: str
     baseline: str | None
-    metrics: tuple[str, ...]  # those that are shown, in their order
+    metrics: tuple[str, ...]  # of its boards, in their order
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """All there is to show."""
+    """The content of a leaderboard."""
 
-    suites: tuple[SuiteAbout, ...]
+    suites: tuple[SuiteSummary, ...]
     metrics: Mapping[str, Metric]
     rows: tuple[Row, ...]
     unlisted: tuple[Unlisted, ...]
@@ -65,7 +65,7 @@ def collect(
             raise unknown_name("suite", name, known, f"--store {store.address}")
     if not known:
         raise UserError(f"--store {store.address}: no results yet; make some with 'uqbench run SUITE'")
-    about: list[SuiteAbout] = []
+    about: list[SuiteSummary] = []
     rows: list[Row] = []
     unlisted: list[Unlisted] = []
     boards: list[Board] = []
@@ -75,9 +75,9 @@ def collect(
     for name in dict.fromkeys(suites or known):
         results = StoredResults(store, name)
         stored |= set(results.frame["metric"])
-        shown = shown_metrics(results, metrics)
+        names = board_metrics(results, metrics)
         found = listing(name, results.cells)
-        about.append(SuiteAbout(name, results.title, results.baseline, tuple(shown)))
+        about.append(SuiteSummary(name, results.title, results.baseline, tuple(names)))
         rows += found.rows
         unlisted += found.unlisted
         own = {dataset: _task(part["metric"]) for dataset, part in results.frame.groupby("dataset")}
@@ -85,8 +85,8 @@ def collect(
         for remark in results.remarks.to_dict("records"):
             if not remark["method"]:
                 remarks.setdefault(str(remark["dataset"]), {})[str(remark["text"])] = None
-        boards += _boards(found.rows, results, shown, tasks, settings)
-    # What has most to show stands first.
+        boards += _boards(found.rows, results, names, tasks, settings)
+    # Suites with most rows come first.
     sizes = Counter(row.suite for row in rows)
     about.sort(key=lambda suite: (-sizes[suite.name], suite.name))
     position = {suite.name: n for n, suite in enumerate(about)}
@@ -94,28 +94,20 @@ def collect(
     for metric in metrics:
         if metric != ALL and metric not in stored:
             raise unknown_name("metric", metric, stored, f"--store {store.address} has no values")
-    used = dict.fromkeys(metric for suite in about for metric in suite.metrics)
     history = _history(store, rows, {suite.name: suite.metrics for suite in about})
-    return Leaderboard(
-        tuple(about),
-        {name: declaration(name) for name in used},
-        tuple(rows),
-        tuple(unlisted),
-        tuple(boards),
-        history,
-        tasks,
-        {dataset: tuple(texts) for dataset, texts in remarks.items()},
-        settings,
-    )
+    declarations = {name: declaration(name) for suite in about for name in suite.metrics}
+    listed = (tuple(rows), tuple(unlisted), tuple(boards))
+    texts = {dataset: tuple(own) for dataset, own in remarks.items()}
+    return Leaderboard(tuple(about), declarations, *listed, history, tasks, texts, settings)
 
 
-def _history(store: Store, rows: Sequence[Row], shown: Mapping[str, Sequence[str]]) -> Histories:
-    """Return how the rows went over the versions of which the store has results."""
+def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:
+    """Return the values of the rows over all versions in the store."""
     wanted = {Label(row.suite, row.dataset, row.method): Wanted(form_of(row.spec)) for row in rows}
-    return with_changes(read_series([store], wanted, shown, full_provenance=True, fewest=2))
+    return with_changes(read_series([store], wanted, metrics, full_provenance=True, fewest=2))
 
 
-def shown_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
+def board_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
     """Return the metrics of a suite's boards: those named, else what the suite shows first, and what it costs.
 
     A metric that is stored under conditions only (`NAME@CONDITION`) is shown under each of them.
@@ -126,58 +118,56 @@ def shown_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
         return [name for name in dict.fromkeys(chosen) if name in known]
     if chosen or not results.metrics:
         return known
-    shown: list[str] = []
+    names: list[str] = []
     for wanted in results.metrics:
-        shown += [wanted] if wanted in known else [name for name in known if name.partition("@")[0] == wanted]
+        names += [wanted] if wanted in known else [name for name in known if name.partition("@")[0] == wanted]
     costs = [name for name in known if declaration(name).family == "cost"]
-    return list(dict.fromkeys([*shown, *costs]))
+    return list(dict.fromkeys([*names, *costs]))
 
 
 def _task(metrics: "pd.Series[str]") -> str:
-    """Return what a dataset is about, told by the metrics that were computed on it."""
+    """Return the task of a dataset, from the metrics that were computed on it."""
     tasks = {declaration(name).task for name in set(metrics) if name.partition("@")[0] in catalogue()} - {"any"}
     return tasks.pop() if len(tasks) == 1 else "any"
 
 
 def _boards(
-    rows: Sequence[Row], results: StoredResults, shown: Sequence[str], tasks: Mapping[str, str], settings: Settings
+    rows: Sequence[Row], results: StoredResults, metrics: Sequence[str], tasks: Mapping[str, str], settings: Settings
 ) -> Iterator[Board]:
     """Yield the boards of a suite: over all datasets first, then every dataset."""
     sources = {key: source.device for row in rows for key, source in row.sources.items()}
-    frame = results.frame[results.frame["key"].isin(sources) & results.frame["metric"].isin(list(shown))]
+    frame = results.frame[results.frame["key"].isin(sources) & results.frame["metric"].isin(list(metrics))]
     frame = frame.assign(device=frame["key"].map(sources))
     cells = results.cells.assign(device=results.cells["key"].map(sources))
-    for metric in shown:
-        measure = declaration(metric)
-        values = frame[frame["metric"] == metric]
+    for metric in map(declaration, metrics):
+        values = frame[frame["metric"] == metric.name]
         for task in sorted({tasks[dataset] for dataset in set(values["dataset"])}):
             of_task = [row for row in rows if tasks.get(row.dataset) == task]
             part = values[values["dataset"].isin({row.dataset for row in of_task})]
-            for device, on_it, own in _by_device(of_task, part, measure):
-                there = cells if device is None else cells[cells["device"] == device]
+            for chosen in _by_device(of_task, part, metric, task):
+                there = cells if chosen.device is None else cells[cells["device"] == chosen.device]
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")  # statistics of degenerate tables (all tied) divide by zero
-                    board = overall_board(on_it, own, there, measure, task=task, device=device, settings=settings)
+                    board = overall_board(chosen, there, settings)
                 if board is not None:
                     yield board
-            for dataset, one in part.groupby("dataset", sort=True):
-                for device, on_it, own in _by_device([row for row in of_task if row.dataset == dataset], one, measure):
-                    yield dataset_board(on_it, own, measure, task=task, device=device, settings=settings)
+            for dataset, own in part.groupby("dataset", sort=True):
+                on_dataset = [row for row in of_task if row.dataset == dataset]
+                for chosen in _by_device(on_dataset, own, metric, task):
+                    yield dataset_board(chosen, settings)
 
 
-def _by_device(
-    rows: Sequence[Row], values: pd.DataFrame, measure: Metric
-) -> Iterator[tuple[str | None, list[Row], pd.DataFrame]]:
-    """Yield rows and values by device, where there are several; quality does not depend on it and is pooled too."""
+def _by_device(rows: Sequence[Row], values: pd.DataFrame, metric: Metric, task: str) -> Iterator[Selection]:
+    """Yield rows and values by device; quality does not depend on it, so it is also pooled over several devices."""
     devices = sorted({device for row in rows for device in row.devices})
-    if len(devices) > 1 and measure.family != "cost":
-        yield None, *_having(rows, values)
+    if len(devices) > 1 and metric.family != "cost":
+        yield Selection(_having(rows, values), values, metric, task, None)
     for device in devices:
-        yield device, *_having([row for row in rows if device in row.devices], values[values["device"] == device])
+        own = values[values["device"] == device]
+        yield Selection(_having([row for row in rows if device in row.devices], own), own, metric, task, device)
 
 
-def _having(rows: Sequence[Row], values: pd.DataFrame) -> tuple[list[Row], pd.DataFrame]:
+def _having(rows: Sequence[Row], values: pd.DataFrame) -> list[Row]:
     """Return the rows that have the metric, or would have it had they not diverged in every cell."""
     places = set(zip(values["dataset"], values["method"], strict=True))
-    kept = [r for r in rows if (r.dataset, r.method) in places or r.states.get("diverged", 0) == r.planned]
-    return kept, values
+    return [r for r in rows if (r.dataset, r.method) in places or r.states.get("diverged", 0) == r.planned]

@@ -1,27 +1,17 @@
 """A board over all datasets of a task: average ranks, and which of them differ."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import pandas as pd
 
 from bench.errors import UserError
-from bench.leaderboard.boards import Board, Entry
-from bench.leaderboard.rows import Row
-from bench.stats import MetricLike, Ranking, Settings, rank
+from bench.leaderboard.boards import Board, Entry, Selection
+from bench.stats import Ranking, Settings, rank
 
 
-def overall_board(
-    rows: Sequence[Row],
-    frame: pd.DataFrame,
-    cells: pd.DataFrame,
-    measure: MetricLike,
-    *,
-    task: str,
-    device: str | None,
-    settings: Settings,
-) -> Board | None:
-    """Rank the methods of `rows` over their datasets; None where there are not two methods on two datasets."""
-    values = frame[frame["metric"] == measure.name]
+def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings) -> Board | None:
+    """Rank the methods over their datasets; None where there are not two methods on two datasets."""
+    rows, values = chosen.rows, chosen.values
     pairs = set(zip(values["dataset"], values["method"], strict=True))
     # A method that diverged everywhere on a dataset has no value there, and is the last.
     pairs |= {(row.dataset, row.method) for row in rows if row.states.get("diverged", 0) == row.planned}
@@ -29,42 +19,27 @@ def overall_board(
     datasets, methods, notes = whole_block(present)
     if len(datasets) < 2 or len(methods) < 2:
         return None
-    kept = frame[frame["dataset"].isin(datasets) & frame["method"].isin(methods)]
+    kept = values[values["dataset"].isin(datasets) & values["method"].isin(methods)]
     own = cells[cells["dataset"].isin(datasets) & cells["method"].isin(methods)]
     try:
-        ranking = rank(kept, measure, methods=methods, cells=own, settings=settings, pairwise=False)
+        ranking = rank(kept, chosen.metric, methods=methods, cells=own, settings=settings, pairwise=False)
     except UserError:  # no repeat that all methods have on at least two datasets
         return None
-    words = (
+    test = (
         f"Nemenyi's test: average ranks differ where they are {ranking.critical_difference:.2f} or more apart; "
         f"Friedman p = {ranking.friedman[1]:.2g}"
     )
-    said = [message for message in ranking.messages if "signed-rank" not in message and "signed ranks" not in message]
-    return Board(
-        rows[0].suite, task, None, measure.name, device, _entries(ranking), words, (*notes, *said), ranking.datasets
-    )
+    notes += [text for text in ranking.messages if "signed-rank" not in text and "signed ranks" not in text]
+    subject = (rows[0].suite, chosen.task, None, chosen.metric.name, chosen.device)
+    return Board(*subject, tuple(_entries(ranking)), test, tuple(notes), ranking.datasets)
 
 
-def _entries(ranking: Ranking) -> tuple[Entry, ...]:
-    entries = []
+def _entries(ranking: Ranking) -> Iterator[Entry]:
+    count = len(ranking.datasets)
     for one in ranking.methods:
-        ahead = [
-            other for other in ranking.methods if one.average_rank - other.average_rank >= ranking.critical_difference
-        ]
-        entries.append(
-            Entry(
-                one.method,
-                1 + len(ahead),
-                one.groups,
-                one.average_rank,
-                one.score.low,
-                one.score.high,
-                len(ranking.datasets),
-                len(ranking.datasets),
-                score=one.score.value,
-            )
-        )
-    return tuple(entries)
+        ahead = sum(one.average_rank - other.average_rank >= ranking.critical_difference for other in ranking.methods)
+        mean = (one.average_rank, one.score.low, one.score.high)
+        yield Entry(one.method, 1 + ahead, one.groups, *mean, count, count, score=one.score.value)
 
 
 def whole_block(present: set[tuple[str, str]]) -> tuple[list[str], list[str], list[str]]:

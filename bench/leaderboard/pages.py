@@ -1,5 +1,6 @@
-"""What stands on the page of a method and on the page of a dataset."""
+"""The content of the pages of methods and datasets."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,98 +22,70 @@ def method_page(
     reruns: Mapping[tuple[str, str], Rerun],
     registry: Registry,
 ) -> dict[str, Any]:
-    """Return the page of a method: its words, its options in every suite, its results, its history, how to rerun it."""
+    """Return the page of a method: description, options in every suite, results, history, how to rerun it."""
     rows = [row for row in found.rows if row.method == method]
-    about = _each((row.spec.method for row in rows), registry, about_method)
-    results = [one for one in _lines(method, boards) if not one["board"].overall]
-    suites = {}
-    for suite in sorted({row.suite for row in rows}):
-        own = [row for row in rows if row.suite == suite]
-        suites[suite] = {
-            "rerun": reruns[suite, method],
-            "text": suite_text(own, max(row.planned for row in own)),
-            "options": own[0].spec.method.options,
-            "space": own[0].spec.space,
-            "rows": own,
-        }
+    entries = [(board, line) for board in boards for line in board.lines if line.method == method]
+    tables: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for board, line in entries:
+        tables[board.overall].append({"board": board, "line": line, "of": len(board.lines)})
     return {
         "title": method,
-        "about": about,
-        "suites": suites,
-        "results": results,
+        "about": _descriptions((row.spec.method for row in rows), registry, about_method),
+        "suites": {suite: _suite(suite, method, rows, reruns) for suite in sorted({row.suite for row in rows})},
+        "results": tables[False],
         "rows": rows,
-        "overall": [one for one in _lines(method, boards) if one["board"].overall],
-        "metrics": list(dict.fromkeys(result["board"].name for result in results)),
-        "history": [one for one in lines if one.label.method == method],
+        "overall": tables[True],
+        "metrics": list(dict.fromkeys(board.name for board, _ in entries if not board.overall)),
+        "history": [line for line in lines if line.label.method == method],
         "correction": found.history.correction,
         "environments": _environments(rows),
-        "updated": found.updated,
     }
 
 
-def _lines(method: str, boards: Sequence[BoardView]) -> list[dict[str, Any]]:
-    """Return the lines of a method, with their boards."""
-    return [
-        {"board": board, "line": one, "of": len(board.lines)}
-        for board in boards
-        for one in board.lines
-        if one.method == method
-    ]
+def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[str, str], Rerun]) -> dict[str, Any]:
+    """Return what a suite fixes for a method, and how to run it again."""
+    own = [row for row in rows if row.suite == suite]
+    text = suite_text(own, max(row.planned for row in own))
+    spec = own[0].spec
+    return {"rerun": reruns[suite, method], "text": text, "options": spec.method.options, "space": spec.space}
 
 
 def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], registry: Registry) -> dict[str, Any]:
-    """Return the page of a dataset: its card, its flaws, the ranking on it by every metric."""
+    """Return the page of a dataset: description, known flaws, the ranking on it by every metric."""
     rows = [row for row in found.rows if row.dataset == dataset]
-    about = _each((row.spec.dataset for row in rows), registry, about_dataset)
-    notes = dict.fromkeys([note for one in about for note in one.notes])
-    notes |= dict.fromkeys(found.remarks.get(dataset, ()))
+    about = _descriptions((row.spec.dataset for row in rows), registry, about_dataset)
     own = [board for board in boards if board.board.dataset == dataset]
     return {
         "title": dataset,
         "about": about,
         "task": found.tasks.get(dataset, ""),
-        "notes": list(notes),
+        "notes": list(dict.fromkeys([*(note for one in about for note in one.notes), *found.remarks.get(dataset, ())])),
         "boards": own,
-        "rows": rows,
-        "hashes": sorted({print_ for row in rows for print_ in row.data}),
-        "updated": found.updated,
+        "hashes": sorted({fingerprint for row in rows for fingerprint in row.data}),
         "given": rows[0].spec.dataset.options,
         "suites": sorted({row.suite for row in rows}),
         "devices": len({board.board.device for board in own}),
     }
 
 
-def _each(
+def _descriptions(
     specs: Iterable[PluginSpec], registry: Registry, describe: Callable[[PluginSpec, Registry], About]
 ) -> list[About]:
-    """Return what is said of every version of a plug-in that was used, each once."""
-    seen: dict[str, About] = {}
+    """Return the description of every version of a plug-in that was used."""
+    versions: dict[tuple[str, str, str], PluginSpec] = {}
     for spec in specs:
-        name = f"{spec.name} {spec.origin} {spec.version}"
-        if name not in seen:
-            seen[name] = describe(spec, registry)
-    return list(seen.values())
+        versions.setdefault((spec.name, spec.origin, spec.version), spec)
+    return [describe(spec, registry) for spec in versions.values()]
 
 
 def _environments(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the distinct surroundings of the results, with how many were made in each."""
-    counts: dict[str, dict[str, Any]] = {}
+    """Return the distinct environments of the results, with the number of results of each."""
+    counts: Counter[tuple[str, ...]] = Counter()
     for row in rows:
         for source in row.sources.values():
             facts = source.environment
             packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
             machine = f"{facts['cpu']}, {facts['cores']} cores, {facts['threads']} threads, {facts['system']}"
-            name = f"{source.code} {source.device} {machine} {packages} {facts['python']}"
-            told = counts.setdefault(
-                name,
-                {
-                    "code": source.code,
-                    "device": source.device,
-                    "machine": machine,
-                    "python": facts["python"],
-                    "packages": packages,
-                    "results": 0,
-                },
-            )
-            told["results"] += 1
-    return list(counts.values())
+            counts[source.code, source.device, machine, str(facts["python"]), packages] += 1
+    names = ("code", "device", "machine", "python", "packages")
+    return [{**dict(zip(names, place, strict=True)), "results": count} for place, count in counts.items()]

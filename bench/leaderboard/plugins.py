@@ -1,4 +1,4 @@
-"""What the plug-ins behind a leaderboard say of themselves; a plug-in that is not installed here says nothing."""
+"""Descriptions of the plug-ins of a leaderboard, from their docstrings and declarations, where they are installed."""
 
 import inspect
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bench.spec.spec import PluginSpec
 
 @dataclass(frozen=True)
 class About:
-    """A plug-in in its own words."""
+    """The description of a plug-in."""
 
     plugin: str
     origin: str
@@ -22,14 +22,14 @@ class About:
     options: tuple[Option, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # flaws, and what readers should know
-    absent: str = ""  # why there are no words
+    absent: str = ""  # why there is no description, or why it may not fit
 
 
 def about_method(spec: PluginSpec, registry: Registry) -> About:
-    """Return what is known of a method, given its part of a cell's specification."""
+    """Return the description of a method, given its part of a cell's specification."""
     try:
-        method, changed = _made("method", spec, registry)
-        summary, text = _words(registry.plugins("method")[spec.name].module().__doc__, type(method))
+        method, changed = _build("method", spec, registry)
+        summary, text = _docstrings(registry.plugins("method")[spec.name].module().__doc__, type(method))
         facts = [("networks trained for a result", str(method.networks))]
         if not method.early_stopping:
             facts.append(("early stopping", "no: it trains all epochs"))
@@ -40,37 +40,37 @@ def about_method(spec: PluginSpec, registry: Registry) -> About:
 
 
 def about_dataset(spec: PluginSpec, registry: Registry) -> About:
-    """Return what is known of a dataset."""
+    """Return the description of a dataset, given its part of a cell's specification."""
     try:
-        dataset, changed = _made("dataset", spec, registry)
-        summary, text = _words(registry.plugins("dataset")[spec.name].module().__doc__, type(dataset))
+        dataset, changed = _build("dataset", spec, registry)
+        summary, text = _docstrings(registry.plugins("dataset")[spec.name].module().__doc__, type(dataset))
         rows, row = size(dataset)
         facts = [("rows", rows), ("one row", row), ("source", dataset.source), ("licence", dataset.licence)]
         facts += [(f"file {file.name}", f"{file.size:,} bytes, from {file.origin.url}") for file in dataset.files]
-        told = tuple((kind, text_) for kind, text_ in facts if text_ and text_ != "-")
+        known = tuple(fact for fact in facts if fact[1] not in ("", "-"))
         notes = tuple(dataset.notes)
-        return About(*_identity(spec), summary, text, tuple(options_of(dataset)), told, notes, absent=changed)
+        return About(*_identity(spec), summary, text, tuple(options_of(dataset)), known, notes, absent=changed)
     except Exception as error:
         return _absent(spec, error)
 
 
-def _made(kind: Kind, spec: PluginSpec, registry: Registry) -> tuple[Any, str]:
-    """Return the plug-in with the options of the results, or, with a warning, as it is now, where it knows others."""
+def _build(kind: Kind, spec: PluginSpec, registry: Registry) -> tuple[Any, str]:
+    """Return the plug-in with the options of the results; where its options are others now, defaults and a warning."""
     try:
         return registry.make(kind, spec.name, spec.options), ""
     except UserError as error:
         if isinstance(error, PluginError):
             raise
-        warning = f"The plug-in has changed since, what follows is its present form: {error}"
-        return registry.make(kind, spec.name, {}), warning
+        changed = f"The plug-in has changed since; this is its present form: {error}"
+        return registry.make(kind, spec.name, {}), changed
 
 
 def _identity(spec: PluginSpec) -> tuple[str, str, str]:
     return spec.name, spec.origin, spec.version
 
 
-def _words(doc: str | None, cls: type) -> tuple[str, tuple[Paragraph, ...]]:
-    """Return the first line, and all that follows in the module and in the class."""
+def _docstrings(doc: str | None, cls: type) -> tuple[str, tuple[Paragraph, ...]]:
+    """Return the first line of the module, and the paragraphs of the class and of the rest of the module."""
     first, _, rest = inspect.cleandoc(doc or "").partition("\n")
     own = inspect.cleandoc(cls.__doc__ or "")
     return first, (*paragraphs(own), *paragraphs(rest))
@@ -78,4 +78,4 @@ def _words(doc: str | None, cls: type) -> tuple[str, tuple[Paragraph, ...]]:
 
 def _absent(spec: PluginSpec, error: Exception) -> About:
     reason = " ".join(str(error).split())
-    return About(*_identity(spec), "", (), absent=f"The plug-in cannot be asked here: {reason}")
+    return About(*_identity(spec), "", (), absent=f"The plug-in cannot be loaded here: {reason}")

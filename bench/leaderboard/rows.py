@@ -20,7 +20,7 @@ class Row:
     suite: str
     dataset: str
     method: str
-    planned: int  # cells that the suite asks for
+    planned: int  # cells of the suite
     sources: Mapping[str, Provenance]  # of the cells that have a result, by key
     seeds: tuple[int, ...]  # of these
     states: Mapping[str, int]  # how many are ok, diverged, failed, not run
@@ -40,17 +40,17 @@ class Row:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The versions of the code that made it."""
+        """The versions of the code that computed it."""
         return tuple(sorted({source.code for source in self.sources.values()}))
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices it was made on."""
+        """The devices it was computed on."""
         return tuple(sorted({source.device for source in self.sources.values()}))
 
     @property
     def data(self) -> tuple[str, ...]:
-        """The hashes of the data, one a split."""
+        """The hashes of the data, one per split."""
         return tuple(sorted({spec.data for spec in self.specs}))
 
 
@@ -88,35 +88,27 @@ def listing(suite: str, cells: pd.DataFrame) -> Listing:
     for (dataset, method), places in sorted(by_place.items()):
         records = [{name: values[i] for name, values in columns.items()} for i in places]
         states = Counter(_state(record["status"]) for record in records)
-        made = [record for record in records if _state(record["status"]) in ("ok", "diverged")]
-        place = {"suite": suite, "dataset": dataset, "method": method}
-        if not made:
-            told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-            unlisted.append(Unlisted(**place, cells=len(records), reason=f"no result: {told}", provenance=False))
+        finished = [record for record in records if _state(record["status"]) in ("ok", "diverged")]
+        place = (suite, dataset, method)
+        if not finished:
+            reason = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            unlisted.append(Unlisted(*place, len(records), f"no result: {reason}", provenance=False))
             continue
-        sources = {str(record["key"]): provenance(record) for record in made}
+        sources = {str(record["key"]): provenance(record) for record in finished}
         if reasons := _reasons(list(sources.values())):
-            unlisted.append(Unlisted(**place, cells=len(made), reason=reasons, provenance=True))
+            unlisted.append(Unlisted(*place, len(finished), reasons, provenance=True))
             continue
-        moments = [float(record["finished"]) for record in made if not pd.isna(record["finished"])]
-        costs = [float(record["cpu_seconds"]) for record in made if not pd.isna(record["cpu_seconds"])]
-        rows.append(
-            Row(
-                **place,
-                planned=len(records),
-                sources=sources,
-                seeds=tuple(sorted({int(r["seed"]) for r in made})),
-                states=dict(states),
-                started=min(moments, default=0.0),
-                finished=max(moments, default=0.0),
-                cpu_seconds=sum(costs) / len(costs) if costs else float("nan"),
-            )
-        )
+        times = [float(record["finished"]) for record in finished if not pd.isna(record["finished"])]
+        costs = [float(record["cpu_seconds"]) for record in finished if not pd.isna(record["cpu_seconds"])]
+        seeds = tuple(sorted({int(record["seed"]) for record in finished}))
+        ends = (min(times, default=0.0), max(times, default=0.0))
+        cost = sum(costs) / len(costs) if costs else float("nan")
+        rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost))
     return Listing(tuple(rows), tuple(unlisted))
 
 
 def protocol_notes(rows: Sequence[Row]) -> list[str]:
-    """Return what a reader must know where the rows of one dataset were not made under the same conditions."""
+    """Return what a reader must know where the rows of one dataset were not computed under the same conditions."""
     notes = []
     protocols: dict[str, list[str]] = {}
     data: dict[int, set[str]] = {}
@@ -141,9 +133,8 @@ def _state(status: Any) -> str:
 
 
 def _reasons(sources: Sequence[Provenance]) -> str:
-    """Return what the cells of a row do not say, in words; '' where they say everything."""
+    """Return the missing provenance of the cells of a row; '' where it is complete."""
     counts = Counter(what for source in sources for what in source.missing)
-    return "; ".join(
-        f"{what} ({'all' if count == len(sources) else count} of {len(sources)} results)"
-        for what, count in counts.items()
-    )
+    total = len(sources)
+    shares = {what: f"{'all' if count == total else count} of {total} results" for what, count in counts.items()}
+    return "; ".join(f"{what} ({share})" for what, share in shares.items())

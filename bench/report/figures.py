@@ -1,4 +1,4 @@
-"""Figures as files, and as a part of a page that follows its colours."""
+"""Figures as files, and as elements of a page in the colours of its palette."""
 
 import io
 import re
@@ -16,15 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Colours of a figure that a page replaces by its palette (bench/web/templates/light.css).
-VARIABLES = {
-    "#000000": "--ink",
-    INK: "--ink",
-    SOFT: "--muted",
-    GRID: "--line",
-    PAPER: "--paper",
-    EVEN: "--even",
-    **{colour: f"--c{number}" for number, colour in enumerate(COLOURS)},
-}
+VARIABLES = {"#000000": "--ink", INK: "--ink", SOFT: "--muted", GRID: "--line", PAPER: "--paper", EVEN: "--even"}
+VARIABLES |= {colour: f"--c{number}" for number, colour in enumerate(COLOURS)}
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 FONTS = re.compile(r"(font: [^;']*?px) [^;]*")
@@ -42,7 +35,7 @@ class Image:
 
     @cached_property
     def inline(self) -> str:
-        """The picture as an element of a page: its text is text, its colours are the page's."""
+        """The image as an element of a page: its text is text, its colours are the page's."""
         return inline(self.svg, self.name)
 
 
@@ -51,13 +44,8 @@ def draw_figure(figure: "Figure", name: str) -> Image:
     import matplotlib
 
     png, svg = io.BytesIO(), io.BytesIO()
-    settings: Any = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": name,
-        "path.simplify_threshold": 0.2,
-        "figure.autolayout": False,
-        "figure.constrained_layout.use": False,
-    }
+    layout = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2, **layout}
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
         _lay_out(figure)
         figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
@@ -79,7 +67,7 @@ def _lay_out(figure: "Figure") -> None:
 
 @contextmanager
 def _unknown_letters_allowed() -> Iterator[None]:
-    """A name may have letters that the font of the PNG lacks: a box is shown, and the caption has the name."""
+    """Allow letters that the font of the PNG lacks: it has a box instead, and the caption has the name."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support")
@@ -97,19 +85,12 @@ def inline(svg: bytes, name: str) -> str:
     for element in root.iter():
         element.tag = element.tag.removeprefix(NAMESPACE)
         _clean(element, referred, name)
-    width = float(root.get("viewBox", "0 0 600 400").split()[2]) * POINTS_TO_PIXELS
-    box = root.get("viewBox", "")
+    box = root.get("viewBox", "0 0 600 400")
+    width = float(box.split()[2]) * POINTS_TO_PIXELS
     root.attrib.clear()
     # The caption beside it says what is to be seen, and the table below it has the numbers.
-    root.attrib.update(
-        {
-            "viewBox": box,
-            "class": "plot",
-            "role": "img",
-            "aria-labelledby": f"caption-{name}",
-            "style": f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)",
-        }
-    )
+    root.attrib |= {"viewBox": box, "class": "plot", "role": "img", "aria-labelledby": f"caption-{name}"}
+    root.set("style", f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)")
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -224,7 +224,7 @@ def test_pages_tell_what_the_plugins_say(store: Store, tmp_path: Path) -> None:
     assert "Gal and Ghahramani" in known
     assert "rate" in known
     foreign = Page(tmp_path / "methods" / "nowhere.html").text
-    assert "The plug-in cannot be asked here: unknown method 'nowhere'" in foreign
+    assert "The plug-in cannot be loaded here: unknown method 'nowhere'" in foreign
     assert "rate = 0.1" in foreign
     dataset = Page(tmp_path / "datasets" / "diabetes.html").text
     assert "442" in dataset
