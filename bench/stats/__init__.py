@@ -1,7 +1,7 @@
 """Statistics on repeated results: pure functions on arrays and data frames, every random draw from a given generator.
 
-`compare` and `rank` take the frame of a suite and return everything a table, a report or a gate says about it; the
-functions below them work on plain arrays. docs/statistics.md tells which test decides what, and how well.
+`compare` and `rank` take the frame of a suite and return everything that tables, reports and the gate show; the other
+functions work on arrays. docs/statistics.md says which test decides what, and gives its error rates.
 """
 
 from bench.stats.aggregate import (

@@ -1,7 +1,7 @@
-"""Numbers over runs and datasets, with bootstrap intervals: scores are one array of runs a dataset.
+"""Aggregates over runs and datasets, with bootstrap intervals: scores are one array of runs per dataset.
 
 Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice". The bootstrap is
-stratified: runs are resampled within their dataset, so the interval speaks about these datasets and other seeds.
+stratified: runs are resampled within their dataset, so the interval is about these datasets and other seeds.
 """
 
 import math
@@ -43,8 +43,8 @@ def interquartile_mean_interval(
     runs = [np.asarray(values, dtype=np.float64) for values in scores]
     if not resamples:
         return Estimate(interquartile_mean(np.concatenate(runs)), math.nan, math.nan)
-    drawn = [values[generator.integers(0, len(values), size=(resamples, len(values)))] for values in runs]
-    means = scipy.stats.trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1)
+    sampled = [values[generator.integers(0, len(values), size=(resamples, len(values)))] for values in runs]
+    means = scipy.stats.trim_mean(np.concatenate(sampled, axis=1), 0.25, axis=1)
     low, high = percentile_interval(means, level)
     return Estimate(interquartile_mean(np.concatenate(runs)), float(low), float(high))
 
@@ -62,8 +62,7 @@ def improvement_probability(
     Runs of A and B on one dataset are pairs (the same split and seed) and are resampled together.
     """
     both = [np.stack([np.asarray(x, float), np.asarray(y, float)]) for x, y in zip(losses_a, losses_b, strict=True)]
-    (found,) = improvement_probabilities(both, [(0, 1)], generator, level=level, resamples=resamples)
-    return found
+    return improvement_probabilities(both, [(0, 1)], generator, level=level, resamples=resamples)[0]
 
 
 def improvement_probabilities(
@@ -76,7 +75,7 @@ def improvement_probabilities(
 ) -> list[Estimate]:
     """Return `improvement_probability` for many pairs of methods, given losses `[methods, runs]` of every dataset.
 
-    All pairs share their resamples, so that one matrix product a dataset serves them all: each interval is valid by
+    All pairs share their resamples, so that one matrix product per dataset serves them all: each interval is valid by
     itself.
     """
     first, second = (list(side) for side in zip(*pairs, strict=True))
@@ -134,10 +133,10 @@ def comparable(deviations: Sequence[float]) -> bool:
 
 
 def standardised(losses: ArrayLike) -> Array:
-    """Return losses `[methods, repeats]` of one dataset without what the methods share, in units of what is left.
+    """Return losses `[methods, repeats]` of one dataset, centred per repeat and divided by their standard deviation.
 
-    A hard split is hard for all: each repeat's mean over the methods is taken away, then everything is divided by its
-    standard deviation. 0 is the average method.
+    A hard split is hard for all methods, so each repeat's mean over the methods is subtracted first. 0 is the average
+    method.
     """
     x = np.asarray(losses, dtype=np.float64)
     rest = x - x.mean(axis=0)

@@ -1,6 +1,6 @@
-"""Every method against every other on each dataset: the test that decides a verdict, without the rest of a comparison.
+"""Every method against every other on each dataset: the deciding test alone, without the rest of a comparison.
 
-For tables that mark what differs and for matrices of wins, where a whole `Comparison` of each pair would take minutes.
+For tables that mark differences and for matrices of wins, where a whole `Comparison` of each pair would take minutes.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ class PairwiseTests:
     dataset: str
     metric: str
     methods: tuple[str, ...]
-    pairs: Array  # repeats that both have
-    gain: Array  # mean of the other's loss minus the method's: above 0, the method is better
+    pairs: Array  # number of repeats that both have
+    gain: Array  # mean loss of the other minus that of the method: above 0, the method is better
     p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
     wins: Array  # A12: the chance that a repeat of the method beats one of the other
 
     def better(self, p_adjusted: Array, alpha: float) -> Array:
-        """Return 1 where a method is better by these p, -1 where it is worse, 0 where that is open."""
+        """Return 1 where a method is better by these p-values, -1 where it is worse, 0 where neither is shown."""
         return np.where(p_adjusted < alpha, np.sign(self.gain), 0.0)
 
 
@@ -42,21 +42,21 @@ def compare_all_pairs(
     cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> list[PairwiseTests]:
-    """Return the pairings of every dataset and metric; no p is corrected yet, as the family is the caller's."""
+    """Return the tests of every dataset and metric; p-values are not corrected, because the caller knows the family."""
     counts = CellCounts.of(cells)
     wanted = {measure.name: measure for measure in measures}
-    shares: dict[str, float] = {}  # of the rows of the data, the same for all metrics
-    made = []
+    shares: dict[str, float] = {}  # test shares; the same for all metrics of a dataset
+    tables = []
     for grid in grids(frame, list(wanted)):
         if grid.dataset not in shares:
             overlap = splits_overlap(grid.dataset, grid.splits, counts)
             shares[grid.dataset] = settings.test_share if overlap else 0.0
         numbers = losses(grid.values.T, wanted[grid.metric])
-        made.append(_one(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
-    return made
+        tables.append(_compare_grid(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
+    return tables
 
 
-def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> PairwiseTests:
+def _compare_grid(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> PairwiseTests:
     count = len(methods)
     finite = np.isfinite(values)
     both = finite[:, None, :] & finite[None, :, :]
@@ -66,22 +66,21 @@ def _one(dataset: str, metric: str, methods: Sequence[str], values: Array, share
     if whole.sum() > 1 and values.shape[1]:
         chosen = np.ix_(whole, whole)
         known = values[whole]
-        gain[chosen], p[chosen], wins[chosen] = _tested(known[:, None, :], known[None, :, :], share)
+        gain[chosen], p[chosen], wins[chosen] = _test(known[:, None, :], known[None, :, :], share)
     for i, j in np.argwhere(~(whole[:, None] & whole[None, :])):
         kept = both[i, j]
         if kept.any():
-            gain[i, j], p[i, j], wins[i, j] = _tested(values[i, kept], values[j, kept], share)
+            gain[i, j], p[i, j], wins[i, j] = _test(values[i, kept], values[j, kept], share)
     return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins)
 
 
-def _tested(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
+def _test(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
     a, b = np.broadcast_arrays(a, b)
     d = b - a
     if d.shape[-1] < FEWEST_PAIRS:
         p = np.full(d.shape[:-1], np.nan)
     else:
         p = tests.t_test(d, share)
-        flat = np.isnan(p)  # the same difference in every pair: signs decide, as in a comparison
-        if flat.any():
-            p = np.where(flat, tests.smallest_permutation_p(d.shape[-1]), p)
+        # Where the difference is the same in every pair, the permutation test decides, as in a comparison.
+        p = np.where(np.isnan(p), tests.smallest_permutation_p(d.shape[-1]), p)
     return d.mean(axis=-1), p, superiority(b, a)

@@ -1,7 +1,7 @@
 """Bayesian comparisons with a region of practical equivalence (ROPE): -rope .. rope counts as no difference.
 
 Benavoli, Corani, Demsar and Zaffalon 2017, "Time for a Change". These give probabilities, not error rates: they promise
-no false-positive rate, and no verdict is taken from them.
+no false-positive rate, and no verdict is based on them.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Posterior:
 def correlated_t_test(differences: ArrayLike, rope: float, test_share: float = 0.0) -> Posterior:
     """Return the Bayesian correlated t-test (Corani and Benavoli 2015) of one study.
 
-    The mean difference is Student t with n - 1 degrees of freedom around the mean seen, its scale the standard error
-    of the corrected resampled t-test: the correlation of overlapping splits is taken to be `test_share`.
+    The mean difference is Student t with n - 1 degrees of freedom around the observed mean; its scale is the standard
+    error of the corrected resampled t-test, with `test_share` as the correlation of overlapping splits.
     """
     d = np.asarray(differences, dtype=np.float64)
     mean = float(d.mean())
@@ -41,10 +41,11 @@ def correlated_t_test(differences: ArrayLike, rope: float, test_share: float = 0
 def signed_rank(
     differences: ArrayLike, rope: float, generator: np.random.Generator, *, prior: float = 0.5, samples: int = 20_000
 ) -> Posterior:
-    """Return the Bayesian signed-rank test of one difference a dataset.
+    """Return the Bayesian signed-rank test of one difference per dataset.
 
-    A Dirichlet process whose prior, of strength `prior`, sits at zero: inside the ROPE. A sample of weights w says how
-    much of sum_ij w_i w_j has (d_i + d_j) / 2 below, within and above; the probabilities are how often each wins.
+    A Dirichlet process with a prior of strength `prior` at zero, inside the ROPE. For every sample of weights w,
+    sum_ij w_i w_j is split by (d_i + d_j) / 2 into below, within and above the ROPE; each probability is how often that
+    part is the largest.
     """
     d = np.concatenate([[0.0], np.asarray(differences, dtype=np.float64)])
 
@@ -54,7 +55,7 @@ def signed_rank(
     weights = draw_cached(generator, ("Dirichlet weights", len(d), prior, samples), draw)
     middle = (d[:, None] + d[None, :]) / 2.0
     wins = np.zeros(3, dtype=np.int64)
-    for start in range(0, samples, 2_000):  # products so small stay on one thread: on a busy machine, 5 times quicker
+    for start in range(0, samples, 2_000):  # such small products stay on one thread: 5 times faster on a busy machine
         part = weights[start : start + 2_000]
         below = ((part @ (middle < -rope)) * part).sum(axis=-1)
         above = ((part @ (middle > rope)) * part).sum(axis=-1)

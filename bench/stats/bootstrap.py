@@ -19,7 +19,7 @@ def resampling_weights(size: int, resamples: int, generator: np.random.Generator
 
 
 def small_sample_tail(tail: float, size: int) -> float:
-    """Return the tail probability to ask of a bootstrap of `size` values, so that it is as wide as a t interval.
+    """Return the tail probability with which a bootstrap interval of `size` values is as wide as a t interval.
 
     Hesterberg 2015, "What Teachers Should Know About the Bootstrap": the bootstrap divides by n where the unbiased
     variance divides by n - 1, and its quantiles are normal ones; at 20 values its 95 % interval covers about 93 %.
@@ -38,9 +38,9 @@ def bca_interval(
 ) -> Array:
     """Return bias-corrected and accelerated bootstrap intervals `[..., 2]` of the means along the last axis.
 
-    Efron 1987. `small_sample` asks for the wider tails of `small_sample_tail`. Where splits overlap (`test_share` > 0)
-    both ends move away from the mean by the Nadeau-Bengio factor, because the bootstrap believes in independence.
-    All samples of one call share their resamples: each interval is valid by itself.
+    Efron 1987. `small_sample` uses the wider tails of `small_sample_tail`. Where splits overlap (`test_share` > 0) both
+    ends move away from the mean by the Nadeau-Bengio factor, because the bootstrap assumes independence. All samples
+    of one call share their resamples: each interval is valid by itself.
     """
     x = np.asarray(samples, dtype=np.float64)
     size = x.shape[-1]
@@ -72,8 +72,8 @@ def bca_interval(
 def hull(first: Array, second: Array) -> Array:
     """Return the smallest intervals `[..., 2]` that contain both.
 
-    Of the BCa and the t interval each is too short somewhere: BCa where noise is symmetric with heavy tails, because
-    it takes one outlier for skewness, t where noise is skewed. Their hull covers in both cases (docs/statistics.md).
+    BCa intervals are too short where noise is symmetric with heavy tails, because one outlier looks like skewness; t
+    intervals are too short where noise is skewed. Their hull covers in both cases (docs/statistics.md).
     """
     return np.stack([np.minimum(first[..., 0], second[..., 0]), np.maximum(first[..., 1], second[..., 1])], axis=-1)
 
@@ -89,7 +89,7 @@ def _widening(size: int, test_share: float) -> float:
 
 
 def _quantiles(ordered: Array, shares: Array) -> Array:
-    """Linear interpolation between order statistics, each row with its own shares."""
+    """Interpolate linearly between order statistics, each row with its own shares."""
     place = shares * (ordered.shape[-1] - 1)
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, ordered.shape[-1] - 1)

@@ -1,4 +1,4 @@
-"""What became of the cells of a suite, and from which rows of data they were made, by dataset and method."""
+"""How many cells ended in which state, and from which data, by dataset and method."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, d
 
 
 class CellCounts:
-    """A frame of cells, looked through once for all metrics and pairs of methods that ask."""
+    """The counts of a frame of cells, computed once for all metrics and pairs of methods."""
 
     def __init__(self, states: Mapping[str, States], prints: Mapping[str, Mapping[str, set[str]]]) -> None:
         self._states = states
@@ -20,15 +20,15 @@ class CellCounts:
 
     @classmethod
     def of(cls, cells: "pd.DataFrame | CellCounts | None") -> "CellCounts":
-        """Return the accounts of cells: a frame with dataset, method, status and, where it has one, spec."""
+        """Return the counts of a frame with the columns dataset, method, status and, if available, spec."""
         if isinstance(cells, CellCounts):
             return cells
         states: dict[str, dict[str, Counter[str]]] = {}
         prints: dict[str, dict[str, set[str]]] = {}
         if cells is not None:
-            told = cells["status"].fillna("not run").tolist()
+            statuses = cells["status"].fillna("not run").tolist()
             specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
-            places = zip(cells["dataset"].tolist(), cells["method"].tolist(), told, specs, strict=True)
+            places = zip(cells["dataset"].tolist(), cells["method"].tolist(), statuses, specs, strict=True)
             for dataset, method, status, spec in places:
                 states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
                 if (known := spec_or_none(spec)) is not None:
@@ -36,7 +36,7 @@ class CellCounts:
         return cls(states, prints)
 
     def only(self, methods: Collection[str]) -> Self:
-        """Return the accounts of these methods alone."""
+        """Return the counts of these methods alone."""
         return type(self)(
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._states.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._prints.items()},
@@ -51,6 +51,6 @@ class CellCounts:
         return {method for own in self._states.values() for method in own}
 
     def splits_overlap(self, dataset: str) -> bool | None:
-        """Whether repeats differ in their rows, by the hashes of the data; None where no cell tells."""
+        """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
         return len(prints) > 1 if prints else None

@@ -1,8 +1,8 @@
-"""Two methods, compared: on every dataset and metric, and over the datasets.
+"""Compare two methods on every dataset and metric, and over the datasets.
 
-The verdict on a dataset is decided by the paired t-test, corrected where splits overlap (Nadeau and Bengio), after a
-correction for the whole family of tests; docs/statistics.md shows by simulation that it keeps its level. Everything
-else stands beside it as evidence.
+The verdict on a dataset is that of the paired t-test, corrected where splits overlap (Nadeau and Bengio) and for the
+whole family of tests; docs/statistics.md shows by simulation that it keeps its level. All other numbers are evidence
+beside it.
 """
 
 import math
@@ -24,12 +24,12 @@ from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, grids
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array
 
-FEWEST_PAIRS = 5  # below, no verdict
+FEWEST_PAIRS = 5  # no verdict with fewer
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval for the mean difference, and how it was made."""
+    """An interval for the mean difference, and the method that computed it."""
 
     low: float
     high: float
@@ -50,14 +50,14 @@ class DatasetComparison:
     mean_b: float = math.nan
     difference: float = math.nan
     deviation: float = math.nan  # of the differences over pairs
-    interval: Interval | None = None  # the one to show: both ends the wider of the two below
+    interval: Interval | None = None  # for display: each end is the wider one of the two below
     bootstrap_interval: Interval | None = None
     t_interval: Interval | None = None
     p: float = math.nan  # of the test that decides
     decided_by: str = ""
     p_adjusted: float = math.nan
     permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
-    wilcoxon_p: float = math.nan  # the same
+    wilcoxon_p: float = math.nan  # NaN in the same case
     better_probability: float = math.nan  # A12 in favour of A: a repeat of A beats one of B
     cliffs_delta: float = math.nan  # of the losses, B above A: 1 where A is always better
     standardised: float = math.nan  # difference / pooled standard deviation over seeds
@@ -65,7 +65,7 @@ class DatasetComparison:
     equivalence_p: float = math.nan
     equivalence_p_adjusted: float = math.nan
     posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
-    detectable: float = math.nan  # the smallest difference these pairs show with the wanted power
+    detectable: float = math.nan  # smallest difference that these pairs show with the requested power
     pairs_for_margin: int | None = None  # None: no number of repeats reaches it
     pairs_for_difference: int | None = None
     verdict: Verdict = "inconclusive"
@@ -75,7 +75,7 @@ class DatasetComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything about A against B."""
+    """All results of comparing A with B."""
 
     a: str
     b: str
@@ -83,7 +83,7 @@ class Comparison:
     family: str  # which tests were corrected together, in words
     family_size: int
     rows: tuple[DatasetComparison, ...]
-    across: tuple[OverallComparison, ...]  # one a metric with at least two datasets
+    across: tuple[OverallComparison, ...]  # one per metric with at least two datasets
 
 
 def compare(
@@ -97,8 +97,8 @@ def compare(
 ) -> Comparison:
     """Compare A with B on every dataset by every metric.
 
-    `frame` has one row a value (dataset, split, method, seed, metric, value); `cells`, one row a cell with its status,
-    is where diverged, failed and missing cells are counted from.
+    `frame` has one row per value (dataset, split, method, seed, metric, value). `cells` has one row per cell with its
+    status; diverged, failed and missing cells are counted in it.
     """
     counts = CellCounts.of(cells)
     _check_names(frame, counts, a, b)
@@ -106,7 +106,7 @@ def compare(
     if not groups:
         names = ", ".join(measure.name for measure in measures) or "none"
         raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
-    return _compared(a, b, groups, settings)
+    return _compare_groups(a, b, groups, settings)
 
 
 def compare_each(
@@ -118,27 +118,27 @@ def compare_each(
     cells: pd.DataFrame | CellCounts | None = None,
     settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
 ) -> list[Comparison]:
-    """Compare each of several methods with B by one metric: as `compare` of the cells of the two alone would.
+    """Compare each of several methods with B by one metric: like `compare` on the cells of the two methods.
 
-    The frame is looked through once. Every comparison is a family of tests by itself.
+    The frame is read once. Every comparison is a family of tests by itself.
     """
     counts, tables = CellCounts.of(cells), grids(frame, [measure.name], [*methods, b])
-    made = []
+    comparisons = []
     for a in methods:
         own = counts.only([a, b])
         pairs = [grid.of([a, b]) for grid in tables]
         groups = [(measure, pair_grid(grid, own)) for grid in pairs if len(grid.values)]
         if groups:
-            made.append(_compared(a, b, groups, settings))
-    return made
+            comparisons.append(_compare_groups(a, b, groups, settings))
+    return comparisons
 
 
-def _compared(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
+def _compare_groups(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
     family_size = sum(repeated.values.shape[1] >= FEWEST_PAIRS for _, repeated in groups)
     rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
     p = adjust_p_values([row.p for row in rows], settings.correction)
     equivalence = adjust_p_values([row.equivalence_p for row in rows], settings.correction)
-    decided = tuple(_decided(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
+    decided = tuple(_decide(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
     datasets, metrics = len({row.dataset for row in rows}), len({row.metric for row in rows})
     family = (
         f"{NAMES[settings.correction]} over {family_size} test{'s' * (family_size != 1)} "
@@ -150,7 +150,7 @@ def _compared(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], sett
 
 def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> None:
     if a == b:
-        raise UserError(f"{a} is compared with itself; name two methods")
+        raise UserError(f"{a} is compared with itself; give two different methods")
     known = set(frame["method"].unique()) | counts.methods()
     for name in (a, b):
         if name not in known:
@@ -160,18 +160,10 @@ def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> Non
 def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
     share = settings.test_share if repeated.overlap else 0.0
     pairs = repeated.values.shape[1]
-    row = DatasetComparison(
-        repeated.dataset,
-        measure.name,
-        measure.direction,
-        measure.target,
-        pairs,
-        share,
-        lost=repeated.lost,
-        messages=repeated.messages,
-    )
+    row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share)
+    row = replace(row, lost=repeated.lost, messages=repeated.messages)
     if pairs == 0:
-        return _told(row, "no pairs: the methods have no split and seed in common")
+        return _note(row, "no pairs: the methods have no split and seed in common")
     value_a, value_b = repeated.values
     row = replace(row, mean_a=float(value_a.mean()), mean_b=float(value_b.mean()))
     loss_a, loss_b = losses(value_a, measure), losses(value_b, measure)
@@ -179,7 +171,7 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
     sign = -1.0 if measure.direction == "higher" else 1.0  # back to the metric's own unit
     row = replace(row, difference=sign * float(d.mean()))
     if pairs < FEWEST_PAIRS:
-        return _told(row, f"{pairs} pair{'s' * (pairs > 1)}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
+        return _note(row, f"{pairs} pair{'s' * (pairs > 1)}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
     deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
     noise = float(pooled_deviation(loss_a, loss_b))
     margin = settings.margin.size * (noise if settings.margin.relative else 1.0)
@@ -203,9 +195,9 @@ def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settin
     permutation = float(tests.permutation_test(d, generator, settings.resamples))
     if row.deviation == 0.0:
         if d[0] == 0.0:
-            row = _told(row, f"all {row.pairs} pairs are equal")
+            row = _note(row, f"all {row.pairs} pairs are equal")
         else:
-            row = _told(row, "the difference is the same in every pair: no variance, so the permutation test decides")
+            row = _note(row, "the difference is the same in every pair: no variance, so the permutation test decides")
         return replace(row, p=permutation, decided_by="permutation test", permutation_p=permutation)
     row = replace(row, p=float(tests.t_test(d, share)), decided_by="corrected resampled t" if share else "paired t")
     if share:
@@ -213,7 +205,7 @@ def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settin
     smallest = tests.smallest_permutation_p(row.pairs)
     if smallest >= settings.alpha:
         enough = next(n for n in range(row.pairs, 100) if tests.smallest_permutation_p(n) < settings.alpha)
-        row = _told(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
+        row = _note(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
     return replace(row, permutation_p=permutation, wilcoxon_p=float(tests.wilcoxon_test(d)))
 
 
@@ -237,41 +229,35 @@ def _interval(ends: Array, kind: str) -> Interval:
 
 
 def _with_plan(row: DatasetComparison, share: float, settings: Settings, family_size: int) -> DatasetComparison:
-    # The strictest level that Holm's correction may ask of this test.
+    # The strictest level that Holm's correction may require of this test.
     alpha = settings.alpha / max(family_size, 1)
     if row.deviation == 0.0:
-        # Any difference shows as soon as there are pairs enough for the permutation test, and none before.
+        # With enough pairs for the permutation test any difference is detected, with fewer none.
         enough = next(n for n in range(FEWEST_PAIRS, 1_000) if tests.smallest_permutation_p(n) < alpha)
         seen = 0.0 if row.pairs >= enough else math.inf
         return replace(row, detectable=seen, pairs_for_margin=enough, pairs_for_difference=enough)
-    estimated = row.pairs
-
-    def needed(difference: float) -> int | None:
-        return planning.pairs_needed(
-            difference, row.deviation, target=settings.power, alpha=alpha, test_share=share, estimated_from=estimated
-        )
-
-    return replace(
-        row,
-        detectable=planning.detectable_difference(
-            row.deviation, row.pairs, target=settings.power, alpha=alpha, test_share=share, estimated_from=estimated
-        ),
-        pairs_for_margin=needed(row.margin),
-        pairs_for_difference=needed(abs(row.difference)),
+    spread, pairs, power = row.deviation, row.pairs, settings.power
+    smallest = planning.detectable_difference(
+        spread, pairs, target=power, alpha=alpha, test_share=share, estimated_from=pairs
     )
+    for_margin, for_difference = (
+        planning.pairs_needed(size, spread, target=power, alpha=alpha, test_share=share, estimated_from=pairs)
+        for size in (row.margin, abs(row.difference))
+    )
+    return replace(row, detectable=smallest, pairs_for_margin=for_margin, pairs_for_difference=for_difference)
 
 
-def _decided(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:
+def _decide(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:
     row = replace(row, p_adjusted=p, equivalence_p_adjusted=equivalence)
     if math.isnan(p):
         return row
     if p < settings.alpha:
         gain = row.difference if row.direction == "higher" else -row.difference
         row = replace(row, verdict="better" if gain > 0.0 else "worse")
-        return _told(row, "a real difference, but within the margin") if equivalence < settings.alpha else row
+        return _note(row, "a real difference, but within the margin") if equivalence < settings.alpha else row
     equal = equivalence < settings.alpha or (row.deviation == 0.0 and row.difference == 0.0)
     return replace(row, verdict="equivalent" if equal else "inconclusive")
 
 
-def _told(row: DatasetComparison, message: str) -> DatasetComparison:
+def _note(row: DatasetComparison, message: str) -> DatasetComparison:
     return replace(row, messages=(*row.messages, message))

@@ -1,4 +1,4 @@
-"""Two methods over several datasets: one mean difference a dataset, and what they say together."""
+"""Compare two methods over several datasets by one mean difference per dataset."""
 
 import math
 from collections import Counter
@@ -30,19 +30,19 @@ class OverallComparison:
 
     metric: str
     datasets: int
-    better: int  # verdicts on single datasets
+    better: int  # datasets with this verdict
     worse: int
     equivalent: int
     inconclusive: int
     standardised: bool  # differences were divided by each dataset's standard deviation over seeds
     difference: float  # mean over datasets of A - B as losses: below 0 is in favour of A
-    signed_ranks: float  # sum over datasets: its sign is the direction that the test speaks of
+    signed_ranks: float  # sum over datasets: its sign is the direction of the test
     p: float
     posterior: Posterior  # Bayesian signed-rank test, ROPE = the mean margin: below means A is better
     improvement: Estimate  # probability that a repeat of A beats one of B
     margin: float  # mean over datasets
-    detectable: float  # the smallest mean difference so many datasets show with the wanted power; inf: none
-    datasets_needed: int | None  # to see a difference of the mean margin
+    detectable: float  # smallest mean difference that this many datasets show with the requested power; inf: none
+    datasets_needed: int | None  # to detect a difference of the mean margin
     p_adjusted: float = math.nan
     verdict: Verdict = "inconclusive"
     messages: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class OverallComparison:
 def compare_over_datasets(
     rows: Sequence["DatasetComparison"], groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings
 ) -> tuple[OverallComparison, ...]:
-    """Return one comparison a metric that has at least two datasets with a tested difference."""
+    """Return one comparison per metric that has at least two datasets with a tested difference."""
     metrics = list(dict.fromkeys(row.metric for row in rows))
     found = []
     for metric in metrics:
@@ -62,12 +62,12 @@ def compare_over_datasets(
         ]
         if len(chosen) > 1:
             found.append(chosen)
-    made = [_across(chosen, settings, len(found)) for chosen in found]
-    p = adjust_p_values([one.p for one in made], settings.correction)
-    return tuple(_decided(one, float(p[i]), settings) for i, one in enumerate(made))
+    overall = [_compare_metric(chosen, settings, len(found)) for chosen in found]
+    p = adjust_p_values([one.p for one in overall], settings.correction)
+    return tuple(_decide(one, float(p[i]), settings) for i, one in enumerate(overall))
 
 
-def _across(
+def _compare_metric(
     chosen: Sequence[tuple["DatasetComparison", MetricLike, Repeats]], settings: Settings, family_size: int
 ) -> OverallComparison:
     rows = [row for row, _, _ in chosen]
@@ -87,7 +87,7 @@ def _across(
     if len(d) < enough:
         metrics = f" by {family_size} metrics at once" if family_size > 1 else ""
         messages.append(
-            f"{len(d)} datasets could have seen no difference (no signed-rank p below "
+            f"{len(d)} datasets cannot show a difference (no signed-rank p below "
             f"{smallest_permutation_p(len(d)):.4g}): a verdict{metrics} needs at least {enough}"
         )
     words = Counter(row.verdict for row in rows)
@@ -113,7 +113,7 @@ def _across(
     )
 
 
-def _decided(one: OverallComparison, p: float, settings: Settings) -> OverallComparison:
+def _decide(one: OverallComparison, p: float, settings: Settings) -> OverallComparison:
     verdict: Verdict = "inconclusive"
     if p < settings.alpha:
         verdict = "better" if one.signed_ranks < 0.0 else "worse"

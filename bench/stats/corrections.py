@@ -1,4 +1,4 @@
-"""Many tests at once: adjusted p-values of a family of tests."""
+"""Corrections for multiple testing: adjusted p-values of a family of tests."""
 
 from typing import Literal
 
@@ -30,7 +30,7 @@ def benjamini_hochberg(p: ArrayLike) -> Array:
 
 
 def adjust_p_values(p: ArrayLike, correction: Correction) -> Array:
-    """Return adjusted p-values; NaN (no test was possible) stays NaN and is no member of the family."""
+    """Return the adjusted p-values of one family in the given shape; NaN (no test) stays NaN and does not count."""
     values = np.array(p, dtype=np.float64)
     known = ~np.isnan(values)
     values[known] = (holm if correction == "holm" else benjamini_hochberg)(values[known])

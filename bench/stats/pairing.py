@@ -1,4 +1,4 @@
-"""From a frame of results to paired numbers, with account of every cell that is not among them."""
+"""Pair the values of a frame of results by split and seed, and report every cell that is not among them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ REPEAT = ["split", "seed"]
 
 
 class MetricLike(Protocol):
-    """What statistics know about a metric: the metrics of `bench.metrics` are such, and so is `Measure`."""
+    """What statistics need to know about a metric; `bench.metrics.Metric` and `Measure` have it."""
 
     @property
     def name(self) -> str:
@@ -27,18 +27,18 @@ class MetricLike(Protocol):
 
     @property
     def direction(self) -> Direction:
-        """Whether lower or higher is better, or the distance to a target counts."""
+        """Whether lower or higher values are better, or those close to a target."""
         ...
 
     @property
     def target(self) -> float | None:
-        """The value to reach, with direction 'target' only."""
+        """The best value, with direction 'target' only."""
         ...
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric's declaration, as far as statistics need it."""
+    """The name and direction of a metric, for values that no `Metric` declares."""
 
     name: str
     direction: Direction = "lower"
@@ -46,7 +46,7 @@ class Measure:
 
 
 def losses(values: ArrayLike, measure: MetricLike) -> Array:
-    """Return values as numbers of which lower is better: themselves, their negatives, their distance to the target."""
+    """Return values as losses (lower is better): unchanged, negated, or as distance to the target."""
     x = np.asarray(values, dtype=np.float64)
     if measure.direction == "target":
         return np.abs(x - (measure.target or 0.0))
@@ -55,36 +55,31 @@ def losses(values: ArrayLike, measure: MetricLike) -> Array:
 
 @dataclass(frozen=True)
 class LostCells:
-    """Cells of one method on one dataset that gave no number."""
+    """Counts of the cells of one method on one dataset that have no finite value."""
 
     method: str
     diverged: int = 0
     failed: int = 0
     not_run: int = 0
-    infinite: int = 0  # a value is there, but it is not finite
+    infinite: int = 0  # with a value that is not finite
 
     def __bool__(self) -> bool:
         return bool(self.diverged or self.failed or self.not_run or self.infinite)
 
-    def told(self) -> str:
-        """Return the counts in words."""
-        counts = {
-            "diverged": self.diverged,
-            "failed": self.failed,
-            "not run": self.not_run,
-            "not finite": self.infinite,
-        }
-        return f"{self.method}: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    def __str__(self) -> str:
+        states = ("diverged", "failed", "not run", "not finite")
+        counts = zip((self.diverged, self.failed, self.not_run, self.infinite), states, strict=True)
+        return f"{self.method}: " + ", ".join(f"{count} {state}" for count, state in counts if count)
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Numbers of several methods on one dataset, paired by split and seed: `values[method, pair]`."""
+    """Values of several methods on one dataset, paired by split and seed: `values[method, pair]`."""
 
     dataset: str
     values: Array
     lost: tuple[LostCells, ...]
-    unpaired: int  # repeats that some of the methods have and others do not
+    unpaired: int  # repeats that only some of the methods have
     overlap: bool  # the repeats are different splits of the data, not only different seeds
     messages: tuple[str, ...] = field(default=())
 
@@ -97,27 +92,21 @@ class Grid:
     metric: str
     methods: tuple[str, ...]
     values: Array  # NaN where there is none
-    present: NDArray[np.bool_]  # a value is stored, be it NaN
+    present: NDArray[np.bool_]  # whether a value is stored, even NaN
     splits: NDArray[Any]  # of every repeat
 
     def of(self, methods: Sequence[str]) -> "Grid":
-        """Return some of the methods, with the repeats that at least one of them has."""
+        """Return the grid of some methods, with the repeats that at least one of them has."""
         columns = [self.methods.index(method) for method in methods]
         kept = self.present[:, columns].any(axis=1)
-        return Grid(
-            self.dataset,
-            self.metric,
-            tuple(methods),
-            np.ascontiguousarray(self.values[kept][:, columns]),
-            self.present[kept][:, columns],
-            self.splits[kept],
-        )
+        values, present = np.ascontiguousarray(self.values[kept][:, columns]), self.present[kept][:, columns]
+        return Grid(self.dataset, self.metric, tuple(methods), values, present, self.splits[kept])
 
 
 def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | None = None) -> list[Grid]:
-    """Return the values of every dataset (in the order of the alphabet) and metric (in the order given) that has some.
+    """Return the values of every dataset (in alphabetical order) and metric (in the given order) that has any.
 
-    Columns are the methods given, also those without a value; by default those that have one, in alphabetical order.
+    Columns are the given methods, with or without values; by default those with a value, in alphabetical order.
     """
     chosen = frame["metric"].isin(list(metrics))
     if methods is not None:
@@ -125,36 +114,28 @@ def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | 
     rows = frame[chosen]
     dataset, datasets = pd.factorize(rows["dataset"], sort=True)
     names = sorted(rows["method"].unique()) if methods is None else list(methods)
-    method, metric = _places(rows["method"], names), _places(rows["metric"], metrics)
+    method, metric = _positions(rows["method"], names), _positions(rows["metric"], metrics)
     repeat = rows.groupby(REPEAT, sort=True, dropna=False).ngroup().to_numpy()
     split, value = rows["split"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
     order = np.lexsort((metric, dataset))
     ends = np.flatnonzero(np.diff(dataset[order]) | np.diff(metric[order])) + 1
-    made = []
+    found = []
     for own in np.split(order, ends) if len(order) else ():
         kept, first, place = np.unique(repeat[own], return_index=True, return_inverse=True)
         columns = method[own]
         used = np.arange(len(names)) if methods is not None else np.unique(columns)
         values, present = np.full((len(kept), len(names)), np.nan), np.zeros((len(kept), len(names)), dtype=bool)
         values[place, columns], present[place, columns] = value[own], True
+        name, own_names = metrics[metric[own[0]]], tuple(str(names[i]) for i in used)
         if present.sum() < len(own):
-            told = metrics[metric[own[0]]]
-            raise UserError(f"{told}: several values of one dataset, split, method and seed; choose one suite")
-        made.append(
-            Grid(
-                str(datasets[dataset[own[0]]]),
-                metrics[metric[own[0]]],
-                tuple(str(names[i]) for i in used),
-                np.ascontiguousarray(values[:, used]),
-                present[:, used],
-                split[own][first],
-            )
-        )
-    return made
+            raise UserError(f"{name}: several values of one dataset, split, method and seed; choose one suite")
+        values, present = np.ascontiguousarray(values[:, used]), present[:, used]
+        found.append(Grid(str(datasets[dataset[own[0]]]), name, own_names, values, present, split[own][first]))
+    return found
 
 
-def _places(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the place of every row's name among these."""
+def _positions(column: pd.Series, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the index of every row's name in `names`."""
     codes, known = pd.factorize(column)
     return np.array([names.index(name) for name in known], dtype=np.int64)[codes]
 
@@ -164,7 +145,7 @@ def pair_repeats(
 ) -> list[Repeats]:
     """Return the paired repeats of every dataset on which all the methods have the metric, or should have it.
 
-    A repeat counts where every method has a finite number (paired deletion); `messages` and `lost` say what did not.
+    A repeat counts where every method has a finite value (paired deletion); `messages` and `lost` report the others.
     """
     counts = CellCounts.of(cells)
     return [pair_grid(grid, counts) for grid in grids(frame, [measure.name], methods)]
@@ -179,14 +160,14 @@ def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     found = (_lost(method, int(infinite[i]), states) for i, method in enumerate(grid.methods))
     lost = tuple(one for one in found if one)
     unpaired = int((finite.any(axis=1) & ~whole).sum())
-    messages = [one.told() for one in lost]
+    messages = [str(one) for one in lost]
     if unpaired:
         messages.append(
-            f"{unpaired} of {len(whole)} repeats are not there for every method and were left out (paired deletion)"
+            f"{unpaired} of {len(whole)} repeats are missing for some method and were left out (paired deletion)"
         )
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
-        messages.append(f"what diverged is not in the means, which flatters {' and '.join(worse)}")
+        messages.append(f"diverged and infinite values are not in the means, which favours {' and '.join(worse)}")
     overlap = splits_overlap(grid.dataset, grid.splits[whole], counts)
     return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, overlap, tuple(messages))
 
@@ -198,5 +179,5 @@ def _lost(method: str, infinite: int, states: States) -> LostCells:
 
 def splits_overlap(dataset: str, splits: NDArray[Any], counts: CellCounts) -> bool:
     """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
-    told = counts.splits_overlap(dataset)
-    return len(np.unique(splits)) > 1 if told is None else told
+    known = counts.splits_overlap(dataset)
+    return len(np.unique(splits)) > 1 if known is None else known

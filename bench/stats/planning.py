@@ -1,10 +1,10 @@
-"""How many seeds a difference needs, and the smallest difference that so many seeds could have seen.
+"""How many seeds a difference needs, and the smallest difference that a number of seeds can detect.
 
 Power is that of the two-sided paired t-test (corrected where splits overlap): the t statistic is noncentral t. Where
-the standard deviation was itself estimated, from `estimated_from` pairs, power is averaged over what it may truly be,
-sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less. nu is below n - 1, because seeds
-scatter with heavier tails than the Gaussian, and s with them: var(s^2) = sigma^4 (2 / (n - 1) + kurtosis / n) is that
-of chi^2 with nu = 2 / (2 / (n - 1) + kurtosis / n).
+the standard deviation was itself estimated, from `estimated_from` pairs, power is averaged over its true value,
+sigma^2 = nu s^2 / chi^2_nu: taken as known, five pairs promise 80 % and deliver less. nu is below n - 1, because
+results over seeds have heavier tails than the Gaussian: var(s^2) = sigma^4 (2 / (n - 1) + kurtosis / n) is that of
+chi^2 with nu = 2 / (2 / (n - 1) + kurtosis / n).
 
 Both averages are sums over quantiles of chi-squared; scipy's noncentral t is NaN at small levels and few pairs.
 """
@@ -33,7 +33,7 @@ def power(
     test_share: float = 0.0,
     estimated_from: int | None = None,
 ) -> float:
-    """Return the chance that n pairs show a true mean difference, given the standard deviation of differences."""
+    """Return the probability that n pairs detect a mean difference, given the standard deviation of differences."""
     if pairs < 2:
         return 0.0
     if deviation == 0.0:
@@ -41,8 +41,8 @@ def power(
     sigmas, weights = _deviations(deviation, estimated_from)
     centre = abs(difference) / (sigmas * np.sqrt(variance_factor(pairs, test_share)))
     bar = _critical(alpha, pairs) * _relative_deviations(pairs - 1)
-    shown = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
-    return float(weights @ shown @ _WEIGHTS)
+    detected = scipy.special.ndtr(centre[:, None] - bar) + scipy.special.ndtr(-centre[:, None] - bar)
+    return float(weights @ detected @ _WEIGHTS)
 
 
 def detectable_difference(
@@ -54,7 +54,7 @@ def detectable_difference(
     test_share: float = 0.0,
     estimated_from: int | None = None,
 ) -> float:
-    """Return the smallest true difference that n pairs show with the wanted power; infinite below two pairs."""
+    """Return the smallest true difference that n pairs detect with the target power; infinite below two pairs."""
     if pairs < 2:
         return float("inf")
     if deviation == 0.0:
@@ -85,9 +85,9 @@ def pairs_needed(
     test_share: float = 0.0,
     estimated_from: int | None = None,
 ) -> int | None:
-    """Return the smallest number of pairs with the wanted power, or None where 10,000 do not reach it.
+    """Return the smallest number of pairs with the target power, or None where 10,000 do not reach it.
 
-    Overlapping splits repeat the same rows: beyond some number they add nothing, and small differences stay unseen.
+    Overlapping splits reuse the same rows: beyond some number they add nothing, and small differences stay undetected.
     """
 
     def enough(pairs: int) -> bool:
@@ -106,7 +106,7 @@ def pairs_needed(
 
 
 def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Array]:
-    """Return what the true standard deviation may be, with weights that sum to one."""
+    """Return candidates for the true standard deviation, with weights that sum to one."""
     if estimated_from is None:
         return np.array([deviation]), np.ones(1)
     freedom = 2.0 / (2.0 / (estimated_from - 1) + EXCESS_KURTOSIS / estimated_from)

@@ -1,4 +1,4 @@
-"""Methods ranked over the datasets of a suite by one metric."""
+"""Rank methods over the datasets of a suite by one metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
-FEWEST_DATASETS = 5  # below, average ranks hardly mean anything
+FEWEST_DATASETS = 5  # with fewer, average ranks mean little
 RESAMPLES = 2_000
 
 
@@ -35,7 +35,7 @@ class MethodRank:
     average_rank: float
     groups: str  # letters: methods with a letter in common do not differ by Nemenyi's test
     score: Estimate  # interquartile mean of standardised losses: 0 is the average method, lower is better
-    means: tuple[float, ...]  # of the metric, one a dataset
+    means: tuple[float, ...]  # of the metric, one per dataset
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ def rank(
 ) -> Ranking:
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
 
-    A method whose every cell diverged on a dataset is the last there; a dataset on which a method has no number for
-    another reason is left out, and said to be. Without `pairwise` there are no tests of pairs, which take longest;
-    without `intervals` the ends of scores are NaN instead of bootstrapped.
+    A method that diverged in every cell of a dataset is last there. A dataset on which a method has no value for
+    another reason is left out, with a message. Without `pairwise` pairs are not tested, which takes longest; without
+    `intervals` the ends of scores are NaN instead of bootstrapped.
     """
     names, messages = _methods(frame, measure, methods)
-    places = _places(frame, measure, names, CellCounts.of(cells), messages)
+    places = _datasets(frame, measure, names, CellCounts.of(cells), messages)
     if len(places) < 2:
         raise UserError(
             f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
@@ -110,8 +110,8 @@ def rank(
     table = np.array([place.losses.mean(axis=1) for place in places])
     if not comparable([place.deviation for place in places]):
         messages.append(
-            f"standard deviations over seeds differ by more than {COMPARABLE:g} times between datasets: ranks do not "
-            "mind, signed ranks use losses standardised on each dataset"
+            f"standard deviations over seeds differ by more than a factor of {COMPARABLE:g} between datasets: signed "
+            "ranks use losses standardised on each dataset"
         )
         table = np.array([standardised(row[:, None])[:, 0] for row in table])
     plain, plain_p = rank_tests.friedman_demsar(table)
@@ -126,7 +126,7 @@ def rank(
         measure.target,
         settings,
         tuple(place.dataset for place in places),
-        _ranked(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
+        _rank_methods(table, names, places, difference, settings, generator, RESAMPLES if intervals else 0),
         (float(tied), float(tied_p)),
         (float(plain), float(plain_p)),
         _floats(rank_tests.iman_davenport(tied, *size)),
@@ -153,7 +153,7 @@ def _methods(frame: pd.DataFrame, measure: MetricLike, chosen: Sequence[str] | N
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Dataset:
     """One dataset of a ranking: losses `[methods, repeats]`, means of the metric, noise over seeds."""
 
     dataset: str
@@ -162,10 +162,10 @@ class _Place:
     deviation: float
 
 
-def _places(
+def _datasets(
     frame: pd.DataFrame, measure: MetricLike, names: Sequence[str], counts: CellCounts, messages: list[str]
-) -> list[_Place]:
-    """Return the datasets that can be ranked; what is left out is told in `messages`."""
+) -> list[_Dataset]:
+    """Return the datasets that can be ranked; `messages` gets the reasons why others cannot."""
     places = []
     for grid in grids(frame, [measure.name], names):
         dataset, states = grid.dataset, counts.states(grid.dataset)
@@ -174,16 +174,16 @@ def _places(
         one = pair_grid(grid.of(present), counts)
         messages += [f"{dataset}: {message}" for message in one.messages]
         if one.values.shape[1] == 0:
-            messages.append(f"{dataset}: left out, no repeat has a number of every method")
+            messages.append(f"{dataset}: left out, no repeat has values of all methods")
             continue
         messages += [f"{dataset}: {name} diverged in every cell and is last" for name in gone]
         known = losses(one.values, measure)
-        # Worse than all others by their whole range: ranks need the order only, and nothing becomes infinite.
+        # Worse than all others by their whole range: ranks use only the order, and no loss becomes infinite.
         last = np.full(known.shape[1], known.max() + (np.ptp(known) or 1.0))
         rows = iter(known)
         means = {name: float(one.values[i].mean()) for i, name in enumerate(present)}
         places.append(
-            _Place(
+            _Dataset(
                 dataset,
                 np.array([last if name in gone else next(rows) for name in names]),
                 tuple(means.get(name, np.nan) for name in names),
@@ -197,10 +197,10 @@ def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def _ranked(
+def _rank_methods(
     table: Array,
     names: Sequence[str],
-    places: Sequence[_Place],
+    places: Sequence[_Dataset],
     difference: float,
     settings: Settings,
     generator: np.random.Generator,
@@ -209,14 +209,14 @@ def _ranked(
     average = rank_tests.average_ranks(table)
     groups = rank_tests.rank_groups(average, difference)
     runs = [standardised(place.losses) for place in places]
-    made = []
+    methods = []
     for i in np.argsort(average, kind="stable"):
         letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
         own = [values[i] for values in runs]
         score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
-        made.append(MethodRank(names[i], float(average[i]), letters, score, means))
-    return tuple(made)
+        methods.append(MethodRank(names[i], float(average[i]), letters, score, means))
+    return tuple(methods)
 
 
 def _pairs(

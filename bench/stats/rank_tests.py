@@ -33,11 +33,11 @@ def friedman_demsar(losses: ArrayLike) -> tuple[Array, Array]:
 
 
 def friedman(losses: ArrayLike) -> tuple[Array, Array]:
-    """Return Friedman's chi-squared corrected for ties (scipy's form), and its p; 0 and 1 where all are tied."""
+    """Return Friedman's chi-squared corrected for ties (as in scipy), and its p; 0 and 1 where all are tied."""
     table = ranks_per_dataset(losses)
     methods = table.shape[-1]
     statistic, _ = friedman_demsar(losses)
-    # The correction is the share of the rank variance that ties leave: (k^3 - k) / 12 a dataset without any.
+    # The correction is the share of the rank variance that ties leave: (k^3 - k) / 12 per dataset without ties.
     kept = np.square(table - (methods + 1) / 2.0).sum(axis=-1).mean(axis=-1) / ((methods**3 - methods) / 12.0)
     corrected = np.where(kept > 0.0, statistic / np.where(kept > 0.0, kept, 1.0), 0.0)
     return corrected, np.asarray(scipy.stats.chi2.sf(corrected, methods - 1))
@@ -67,9 +67,9 @@ def critical_difference(datasets: int, methods: int, alpha: float = 0.05) -> flo
 
 
 def rank_groups(average: ArrayLike, difference: float) -> list[tuple[int, ...]]:
-    """Return the largest groups of methods (positions, best first) whose average ranks differ by less than this.
+    """Return the largest groups of methods (indices, best first) whose average ranks differ by less than `difference`.
 
-    The bars of a critical-difference diagram; a method beside no other is in no group.
+    These are the bars of a critical-difference diagram; a method that differs from all others is in no group.
     """
     values = np.asarray(average, dtype=np.float64)
     order = np.argsort(values, kind="stable")

@@ -1,4 +1,4 @@
-"""What a comparison takes for granted, and the words of its verdicts."""
+"""The settings of a comparison, and its possible verdicts."""
 
 import math
 from dataclasses import dataclass
@@ -33,21 +33,20 @@ class Margin:
                 "standard deviation such as 0.5sd"
             ) from None
 
-    def told(self) -> str:
-        """Return the margin in words."""
+    def __str__(self) -> str:
         return f"{self.size:g} standard deviations over seeds" if self.relative else f"{self.size:g}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a comparison takes for granted; printed with it."""
+    """The assumptions of a comparison; printed with it."""
 
     alpha: float = 0.05
     level: float = 0.95
     power: float = 0.8
     correction: Correction = "holm"
     margin: Margin = Margin()
-    test_share: float = 0.1  # of the rows, where repeats are different splits; 0: repeats are independent
+    test_share: float = 0.1  # share of test rows, where repeats are different splits; 0: independent repeats
     resamples: int = 10_000
     seed: int = 0  # of the bootstrap and of sampled permutations
 

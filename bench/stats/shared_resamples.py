@@ -1,7 +1,7 @@
-"""Random draws that many studies share.
+"""A cache of random draws that many comparisons share.
 
 Every comparison of a suite starts from the seed of its settings, so hundreds of them draw the same resamples. A
-generator in the same state draws the same numbers: they are looked up, and the generator moves on as if it had drawn.
+generator in the same state draws the same numbers: they come from the cache, and the generator is advanced alike.
 """
 
 from collections import OrderedDict
@@ -13,23 +13,23 @@ import numpy as np
 from bench.stats.tests import Array
 
 MOST_BYTES = 64 * 2**20
-_kept: "OrderedDict[Hashable, tuple[Array, Mapping[str, Any]]]" = OrderedDict()
+_cache: "OrderedDict[Hashable, tuple[Array, Mapping[str, Any]]]" = OrderedDict()
 
 
 def draw_cached(generator: np.random.Generator, what: Hashable, draw: Callable[[np.random.Generator], Array]) -> Array:
-    """Return what `draw` draws, read-only; `what` names the draw and everything it depends on but the generator."""
+    """Return `draw(generator)`, read-only; `what` identifies the draw and all that it depends on but the generator."""
     state = generator.bit_generator.state
     if state["bit_generator"] != "PCG64":
         return draw(generator)
     place = state["state"]
     key = (what, place["state"], place["inc"], state["has_uint32"], state["uinteger"])
-    if key in _kept:
-        _kept.move_to_end(key)
-        values, generator.bit_generator.state = _kept[key]
+    if key in _cache:
+        _cache.move_to_end(key)
+        values, generator.bit_generator.state = _cache[key]
         return values
     values = draw(generator)
     values.setflags(write=False)
-    _kept[key] = (values, generator.bit_generator.state)
-    while len(_kept) > 1 and sum(array.nbytes for array, _ in _kept.values()) > MOST_BYTES:
-        _kept.popitem(last=False)
+    _cache[key] = (values, generator.bit_generator.state)
+    while len(_cache) > 1 and sum(array.nbytes for array, _ in _cache.values()) > MOST_BYTES:
+        _cache.popitem(last=False)
     return values

@@ -1,4 +1,4 @@
-"""Tests on paired differences: one number a pair, pairs along the last axis, studies along the others.
+"""Tests of paired differences: pairs along the last axis, studies along the others.
 
 Everything here is vectorised over the leading axes, so that a simulation of thousands of studies is one call.
 """
@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-EXACT_PAIRS = 14  # up to here all 2^n sign patterns are looked at
+EXACT_PAIRS = 14  # up to here all 2^n sign patterns are enumerated
 
 
 def variance_factor(pairs: int, test_share: float = 0.0) -> float:
     """Return c in Var(mean) = c * S^2: 1/n for independent repeats, 1/n + share/(1 - share) for overlapping splits.
 
     Nadeau and Bengio 2003, "Inference for the Generalization Error": random splits of one table share most of their
-    training rows, so their results are correlated, about as much as the share of the rows that is tested.
+    training rows, so their results are correlated, with about the share of test rows as correlation.
     """
     return 1.0 / pairs + test_share / (1.0 - test_share)
 
@@ -62,7 +62,7 @@ def smallest_permutation_p(pairs: int) -> float:
 def permutation_test(differences: ArrayLike, generator: np.random.Generator, resamples: int = 9_999) -> Array:
     """Return two-sided p of the sign-flip permutation test of the mean.
 
-    Exact (all 2^n patterns) up to 14 pairs; above, `resamples` random patterns, counted together with the one seen,
+    Exact (all 2^n patterns) up to 14 pairs; above, `resamples` random patterns, counted together with the observed one,
     so that p is never zero and the test keeps its level (Phipson and Smyth 2010). Studies of one call share the
     patterns.
     """
@@ -70,14 +70,14 @@ def permutation_test(differences: ArrayLike, generator: np.random.Generator, res
     pairs = d.shape[-1]
     exact = pairs <= EXACT_PAIRS
     if exact:
-        # A pattern and its mirror image have the same absolute mean: the first sign may stay.
+        # A pattern and its mirror image have the same absolute mean: the first sign can be fixed.
         codes = np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)[None, :] & 1
     else:
         codes = generator.integers(0, 2, size=(resamples, pairs))
     signs = 1.0 - 2.0 * codes
     rows = d.reshape(-1, pairs)
     seen = np.abs(rows.sum(axis=-1))
-    # Sums of the same numbers in another order differ in the last bits: they count as equal.
+    # Sums of the same numbers in another order differ in the last bits and count as equal.
     bar = seen - 1e-9 * np.abs(rows).sum(axis=-1)
     extreme = np.empty(len(rows))
     for start in range(0, len(rows), 500):  # 500 x 9,999 sums are 40 MB
@@ -102,7 +102,7 @@ def wilcoxon_test(differences: ArrayLike, **options: Any) -> Array:
 
 
 def signed_rank_sum(differences: ArrayLike) -> Array:
-    """Return Wilcoxon's sum of signed ranks: its sign is the direction in which the test sees a difference."""
+    """Return Wilcoxon's sum of signed ranks; its sign is the direction of the difference."""
     d = np.asarray(differences, dtype=np.float64)
     return np.asarray((np.sign(d) * scipy.stats.rankdata(np.abs(d), axis=-1)).sum(axis=-1))
 

@@ -3,12 +3,14 @@
 import math
 import textwrap
 from collections.abc import Iterator
+from typing import get_args
 
 from bench.stats.compare import Comparison, DatasetComparison
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
 from bench.stats.pairing import Direction
 from bench.stats.rank import Ranking
+from bench.stats.settings import Verdict
 from bench.text_tables import cut
 
 WIDTH = 100
@@ -16,7 +18,7 @@ NAME = 16  # columns for a dataset or a method
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the table of a comparison, what is behind every verdict, and what was taken for granted."""
+    """Yield the table of a comparison, the evidence for every verdict, and the assumptions."""
     yield from _wrapped(f"A = {comparison.a}, B = {comparison.b}. Verdicts are about A; n pairs share split and seed.")
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
         rows = [row for row in comparison.rows if row.metric == metric]
@@ -45,11 +47,11 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
         f"{_share(row.better_probability):>6}  {row.verdict}"
     )
     if row.verdict == "inconclusive" and not math.isnan(row.detectable):
-        seen = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
+        smallest = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
         yield from _notes(
-            f"{_percent(comparison.settings.power)} power: {row.pairs} pairs could have seen {seen}; "
+            f"{_percent(comparison.settings.power)} power: {row.pairs} pairs can detect {smallest}; "
             f"the margin {_number(row.margin)} needs {_needed(row.pairs_for_margin, row)}; "
-            f"the difference found needs {_needed(row.pairs_for_difference, row)}"
+            f"the observed difference needs {_needed(row.pairs_for_difference, row)}"
         )
     elif row.verdict == "equivalent":
         yield from _notes(f"within the margin {_number(row.margin)}, p {_probability(row.equivalence_p_adjusted)}")
@@ -57,18 +59,13 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
 
 
 def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator[str]:
-    words = [
-        (across.better, "better"),
-        (across.worse, "worse"),
-        (across.equivalent, "equivalent"),
-        (across.inconclusive, "inconclusive"),
-    ]
+    counts = [(getattr(across, verdict), verdict) for verdict in get_args(Verdict)]
     unit = "deviations over seeds, as their scales differ" if across.standardised else "the metric's unit"
     improvement, posterior = across.improvement, across.posterior
     family = len(comparison.across)
     yield f"  over {across.datasets} datasets: {across.verdict}"
     yield from _notes(
-        f"{', '.join(f'{count} {word}' for count, word in words if count)}; signed-rank p "
+        f"{', '.join(f'{count} {verdict}' for count, verdict in counts if count)}; signed-rank p "
         f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {family} "
         f"metric{'s' * (family > 1)})",
         f"mean difference as losses {_number(across.difference)} ({unit}); A wins {_share(improvement.value)} "
@@ -78,7 +75,7 @@ def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator
     if across.verdict == "inconclusive" and not math.isinf(across.detectable):
         needed = "over 10,000" if across.datasets_needed is None else f"about {across.datasets_needed}"
         yield from _notes(
-            f"{_percent(comparison.settings.power)} power: {across.datasets} datasets could have seen about "
+            f"{_percent(comparison.settings.power)} power: {across.datasets} datasets can detect about "
             f"{_number(across.detectable)}; the mean margin {_number(across.margin)} needs {needed}"
         )
     yield from _notes(*across.messages)
@@ -91,12 +88,12 @@ def _conditions(comparison: Comparison) -> Iterator[str]:
     if overlapping:
         tests += (
             " (corrected resampled t, Nadeau-Bengio, where repeats are different splits: "
-            f"{_percent(settings.test_share)} of the rows taken to be test rows)"
+            f"{_percent(settings.test_share)} of the rows are assumed to be test rows)"
         )
     yield from _wrapped(
         f"p: {tests}, {comparison.family}; a verdict needs p < {settings.alpha:g}. "
-        "Wins: the chance that a repeat of A beats one of B. "
-        f"Margin: {settings.margin.told()}; equivalent means within it by two one-sided t-tests. "
+        "Wins: the probability that a repeat of A beats one of B. "
+        f"Margin: {settings.margin}; equivalent means within it by two one-sided t-tests. "
         f"Intervals: the hull of the BCa bootstrap and the t interval, each {_percent(settings.level)} by itself. "
         f"Power: at level {settings.alpha:g} / {max(comparison.family_size, 1)}."
     )
@@ -116,8 +113,8 @@ def ranking_lines(ranking: Ranking) -> Iterator[str]:
         f"Friedman: chi2 {_number(ranking.friedman[0])}, p {_probability(ranking.friedman[1])} (corrected for ties); "
         f"chi2 {_number(ranking.friedman_demsar[0])}, p {_probability(ranking.friedman_demsar[1])} (Demsar's form); "
         f"Iman-Davenport: F {_number(ranking.iman_davenport[0])}, p {_probability(ranking.iman_davenport[1])}",
-        f"Nemenyi: ranks less than {ranking.critical_difference:.2f} apart do not differ (a letter in common), and no "
-        "smaller gap could have been found",
+        f"Nemenyi: ranks that differ by less than {ranking.critical_difference:.2f} (with a letter in common) are not "
+        "significantly different",
         "score: interquartile mean of losses standardised on each dataset, 0 is the average method, lower is better",
         *ranking.messages,
     )

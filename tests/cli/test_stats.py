@@ -87,7 +87,7 @@ def test_no_verdict_of_no_difference_without_what_could_have_been_seen(path: str
     lines = out.splitlines()
     unsure = [n for n, line in enumerate(lines) if line.endswith("  inconclusive")]
     assert unsure
-    assert all("80 % power: 6 pairs could have seen" in lines[n + 1] for n in unsure)
+    assert all("80 % power: 6 pairs can detect" in lines[n + 1] for n in unsure)
     assert max(map(len, lines)) <= 100
     assert "picp (the distance to 0.9973 counts, lower is better)" in out
 
@@ -118,7 +118,7 @@ def test_diverged_cells_are_in_the_table(tmp_path: Path, call: Call) -> None:
         fill(store, "tiny", diverged=1)
     _, out, _ = call("compare", "alpha", "beta", "--store", path, "--metric", "rmse")
     assert "- beta: 1 diverged" in out
-    assert "which flatters beta" in out
+    assert "which favours beta" in out
 
 
 def test_rank(path: str, call: Call) -> None:
@@ -155,7 +155,7 @@ def test_several_suites_need_a_name(path: str, call: Call) -> None:
     ("arguments", "told"),
     [
         (("compare", "alpha", "betta"), "unknown method 'betta'; did you mean beta?"),
-        (("compare", "alpha", "alpha"), "alpha is compared with itself; name two methods"),
+        (("compare", "alpha", "alpha"), "alpha is compared with itself; give two different methods"),
         (("compare", "alpha", "beta", "--metric", "rsme"), "unknown metric 'rsme'; did you mean rmse"),
         (("compare", "alpha", "beta", "--metric", "ece"), "suite tiny has no values: unknown metric 'ece'"),
         (("compare", "alpha", "beta", "--suite", "tny"), "unknown suite 'tny'; did you mean tiny?"),

@@ -76,14 +76,14 @@ def test_a_dataset_without_a_common_repeat_is_left_out_and_said(results: Results
     values["d3", "good"] = ["failed"] * 5
     found = rank(results(values)[0], RMSE, cells=results(values)[1])
     assert "d3" not in found.datasets
-    assert "d3: left out, no repeat has a number of every method" in found.messages
+    assert "d3: left out, no repeat has values of all methods" in found.messages
     assert "d3: good: 5 failed" in found.messages
 
 
 def test_scales_do_not_mix(results: Results) -> None:
     values = {place: v * 10.0 ** int(place[0][1:]) for place, v in study(6).items()}
     found = rank(results(values)[0], RMSE)
-    assert any("differ by more than 10 times" in text for text in found.messages)
+    assert any("differ by more than a factor of 10" in text for text in found.messages)
     assert [one.average_rank for one in found.methods] == [1.0, 2.0, 3.0]
 
 

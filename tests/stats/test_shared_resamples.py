@@ -37,7 +37,7 @@ def test_what_is_kept_cannot_be_written_to_and_has_a_limit(monkeypatch: pytest.M
     kept = [draw_cached(np.random.default_rng(seed), "limit", _draw) for seed in range(9)]
     with pytest.raises(ValueError, match="read-only"):
         kept[0][0] = 1.0
-    assert len(draws._kept) == 3
+    assert len(draws._cache) == 3
 
 
 def test_other_generators_draw_for_themselves() -> None:
