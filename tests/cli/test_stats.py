@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 import scipy.stats
 
 from bench.cli.main import main
-from bench.spec.cell import Cell, Outcome
+from bench.spec.cell import Outcome
 from bench.stats import friedman
-from bench.store.store import Store, SuiteRecord
-from tests.fixtures.results import spec
+from bench.store.store import Store
+from tests.fixtures.results import save_outcomes, spec
 
 Call = Callable[..., tuple[int, str, str]]
 METHODS = ("alpha", "beta", "gamma")
@@ -31,21 +32,14 @@ def value(dataset: str, method: str, seed: int) -> float:
 
 
 def fill(store: Store, suite: str, *, diverged: int = 0) -> None:
-    cells = [
-        Cell(f"{suite}/{d}/{m}/{s}", d, s, m, s, json.dumps(spec(d, m, s, one_split=True)))
-        for d in DATASETS
-        for m in METHODS
-        for s in range(6)
-    ]
-    store.want(SuiteRecord(suite, suite.title(), None, ["rmse", "picp", "accuracy"], "{}"), cells)
-    outcomes = []
-    for cell in cells:
-        if cell.dataset == "data0" and cell.method == "beta" and cell.seed < diverged:
-            outcomes.append((cell, Outcome("diverged", "not finite")))
-            continue
-        number = value(cell.dataset, cell.method, cell.seed)
-        outcomes.append((cell, Outcome("ok", metrics={"rmse": number, "picp": 1 / (1 + np.exp(-number))})))
-    store.save(outcomes)
+    outcomes = {}
+    for place in product(DATASETS, METHODS, range(6)):
+        number = value(*place)
+        outcome = Outcome("ok", metrics={"rmse": number, "picp": 1 / (1 + np.exp(-number))})
+        lost = place[:2] == ("data0", "beta") and place[2] < diverged
+        outcomes[place] = Outcome("diverged", "not finite") if lost else outcome
+    specs = {place: spec(*place, one_split=True) for place in outcomes}
+    save_outcomes(store, suite, outcomes, ["rmse", "picp", "accuracy"], specs=specs)
 
 
 @pytest.fixture

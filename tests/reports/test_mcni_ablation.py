@@ -8,38 +8,17 @@ import pytest
 
 from bench.api import Figure, Section, Table
 from bench.reports.mcni_ablation import MCNIAblation, change, middle, variants_of
-from bench.spec.protocol import Protocol
-from bench.spec.spec import CellSpec, PluginSpec
+from bench.testing.report_results import ExampleResults
+from tests.fixtures.results import cell, spec
 
 
-class Held:
-    """Results of a suite, in memory."""
-
-    suite = "held"
-    title = "Held"
-    baseline: str | None = None
-
-    def __init__(self, values: dict[str, list[float]], options: dict[str, dict[str, Any]]) -> None:
-        self.metrics = ["rmse", "nll"]
-        specs = {m: self._spec(own) for m, own in options.items()}
-        rows = [(m, seed, value) for m, numbers in values.items() for seed, value in enumerate(numbers)]
-        frame = pd.DataFrame(rows, columns=["method", "seed", "value"])
-        frame = frame.assign(suite="held", dataset="toy", split=0)
-        self.cells = frame.drop(columns="value").assign(spec=[specs[m] for m, _, _ in rows])
-        self.frame = frame.assign(metric="rmse")
-        self.remarks = self.failures = pd.DataFrame()
-
-    @staticmethod
-    def _spec(options: dict[str, Any]) -> str:
-        method, protocol = PluginSpec("noise", options=options), Protocol()
-        toy = PluginSpec("toy")
-        return CellSpec(dataset=toy, data="x", method=method, protocol=protocol, split=0, seed=0, harness=2).text
-
-    def curves(self, key: str) -> None:
-        return None
-
-    def arrays(self, key: str) -> dict[str, Any]:
-        return {}
+def held(values: dict[str, list[float]], options: dict[str, dict[str, Any]]) -> ExampleResults:
+    """Results of one method, "noise", under several labels with options of their own."""
+    rows = [(m, seed, value) for m, numbers in values.items() for seed, value in enumerate(numbers)]
+    frame = pd.DataFrame(rows, columns=["method", "seed", "value"]).assign(suite="held", dataset="toy", split=0)
+    specs = {method: cell(spec("toy", "noise", options=own)).spec for method, own in options.items()}
+    cells = frame.drop(columns="value").assign(spec=[specs[method] for method, _, _ in rows])
+    return ExampleResults(metrics=["rmse", "nll"], frame=frame.assign(metric="rmse"), cells=cells)
 
 
 BASE = np.array([1.0, 3.0, 2.0, 5.0])
@@ -48,7 +27,7 @@ OPTIONS = {"loud": {"law": "a", "level": 2}, "plain": {"law": "a", "level": 1}, 
 VALUES = {"loud": list(BASE + STEPS), "plain": list(BASE), "other": list(BASE - 0.5)}
 
 
-def section(results: Held, **options: Any) -> Section | None:
+def section(results: ExampleResults, **options: Any) -> Section | None:
     return MCNIAblation(**options).section(results)
 
 
@@ -56,11 +35,11 @@ def test_the_reference_is_the_variant_in_the_middle() -> None:
     assert middle(OPTIONS) == "plain"
     assert change(OPTIONS["loud"], OPTIONS["plain"]) == "level = 2"
     assert change(OPTIONS["plain"], OPTIONS["plain"]) == "reference"
-    assert variants_of(Held(VALUES, OPTIONS).cells) == {"noise": OPTIONS}
+    assert variants_of(held(VALUES, OPTIONS).cells) == {"noise": OPTIONS}
 
 
 def test_differences_are_paired_by_seed() -> None:
-    found = section(Held(VALUES, OPTIONS))
+    found = section(held(VALUES, OPTIONS))
     assert found is not None
     (table,) = [block for block in found.blocks if isinstance(block, Table)]
     cells = dict(zip(table.data["variant"], table.data["rmse"], strict=True))
@@ -72,7 +51,7 @@ def test_differences_are_paired_by_seed() -> None:
 
 def test_the_figure_says_which_variants_are_better() -> None:
     values = VALUES | {"other": list(BASE - STEPS)}
-    found = section(Held(values, OPTIONS))
+    found = section(held(values, OPTIONS))
     assert found is not None
     (figure,) = [block for block in found.blocks if isinstance(block, Figure)]
     assert "toy, rmse: law = b." in figure.caption
@@ -82,4 +61,4 @@ def test_the_figure_says_which_variants_are_better() -> None:
 
 @pytest.mark.parametrize(("kept", "options"), [(["plain", "loud"], {}), (["plain", "loud", "other"], {"variants": 4})])
 def test_too_few_variants_are_no_ablation(kept: list[str], options: dict[str, int]) -> None:
-    assert section(Held({m: VALUES[m] for m in kept}, {m: OPTIONS[m] for m in kept}), **options) is None
+    assert section(held({m: VALUES[m] for m in kept}, {m: OPTIONS[m] for m in kept}), **options) is None

@@ -13,7 +13,7 @@ from bench.plugins.registry import Registry
 from bench.spec.cell import Cell, Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store, SuiteRecord
-from tests.fixtures.results import spec
+from tests.fixtures.results import save_outcomes, spec
 
 METHODS = ("alpha", "beta", "gamma")
 
@@ -34,12 +34,10 @@ def stored(
     shown: list[str],
     lost: tuple[tuple[str, int], ...] = (),
 ) -> StoredResults:
-    cells = {p: Cell(f"{p[0]}{p[1]}", "toy", p[1], p[0], p[1], "{}") for p in (*numbers, *lost)}
-    store.want(SuiteRecord("tiny", "Tiny", None, shown, "{}"), cells.values())
     facts = {"python": "3.11", "packages": {"torch": "2", "x": None}}
-    store.save((cells[place], Outcome("ok", metrics=metrics, environment=facts)) for place, metrics in numbers.items())
-    store.save((cells[place], Outcome("diverged", "not finite", environment={"python": "3.12"})) for place in lost)
-    return StoredResults(store, "tiny")
+    outcomes = {("toy", *place): Outcome("ok", metrics=own, environment=facts) for place, own in numbers.items()}
+    diverged = Outcome("diverged", "not finite", environment={"python": "3.12"})
+    return save_outcomes(store, "tiny", outcomes | {("toy", *place): diverged for place in lost}, shown)
 
 
 @pytest.fixture
@@ -130,7 +128,7 @@ def test_provenance_counts_and_tells(store: Store) -> None:
     assert found is not None
     assert isinstance(found.blocks[0], Text)
     assert found.blocks[0].text == "4 cells: 3 ok, 1 diverged."
-    failures, first, second = tables(found)
+    failures, *_, first, second = tables(found)
     assert failures.data[["method", "message"]].to_numpy().tolist() == [["beta", "not finite"]]
     assert "suite" not in failures.data.columns
     facts = {t.caption: dict(zip(t.data["fact"], t.data["value"], strict=True)) for t in (first, second)}
