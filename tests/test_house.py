@@ -182,3 +182,17 @@ def test_one_module_decodes_the_specification_of_a_cell() -> None:
             assert not [call for call in decoded if "spec" in call], path
         taken = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Subscript)]
         assert not [n for n in taken if re.search(r"\bspec$", ast.unparse(n.value))], path
+
+
+WIDEST = 8
+
+
+@pytest.mark.parametrize("name", core_files())
+def test_no_function_takes_more_than_eight_parameters(name: str) -> None:
+    """A parameter object is easier to call and to extend. The commands are exempt: click hands each option over."""
+    for node in ast.walk(ast.parse(core_files()[name].read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            own = [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
+            command = name.startswith("bench.cli.") and any("click" in ast.unparse(d) for d in node.decorator_list)
+            assert command or len(own) <= WIDEST, f"{name}.{node.name} takes {len(own)}: {', '.join(own)}"

@@ -1,7 +1,7 @@
-"""The options that say where and how a command computes."""
+"""The options of where and how a command computes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,14 @@ import click
 from bench.errors import UserError
 
 if TYPE_CHECKING:
-    from bench.run.executors import Engine
+    from bench.run.driver import RunSettings
     from bench.run.executors.choice import Name
-    from bench.training.limits import Limits
 
 Command = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class How:
+class ComputeOptions:
     """Where and with how many workers a command computes."""
 
     engine_name: "Name"
@@ -28,37 +27,31 @@ class How:
     device: str
     compiling: str
 
-    def limits(self) -> "Limits":
-        """Return how the engine may use the machine."""
-        from bench.training.limits import Limits
-
-        return Limits(compiling={"auto": None, "always": True, "never": False}[self.compiling])
-
-    def place(self) -> str:
-        """Return the device; a cluster's workers have their own."""
-        return self.device if self.engine_name == "dask" and self.device != "auto" else _device(self.device)
-
-    def engine(self) -> "Callable[[float], Engine]":
-        """Return what makes the engine."""
+    def settings(self) -> "RunSettings":
+        """Return the settings of a run; raises if the options do not go together."""
         from bench.run.executors.choice import choose
 
-        return choose(self.engine_name, self.workers, self.address, self.place(), self.time_limit)
+        # The workers of a cluster have devices of their own.
+        given = self.engine_name == "dask" and self.device != "auto"
+        device = self.device if given else _device(self.device)
+        executor = choose(self.engine_name, self.workers, self.address, device, self.time_limit)
+        from bench.run.driver import RunSettings
+        from bench.training.limits import Limits
+
+        compiling = {"auto": None, "always": True, "never": False}[self.compiling]
+        return RunSettings(executor, device, Limits(compiling=compiling))
 
 
-def engine_options(command: Command) -> Command:
-    """Give a command the options that say how it computes, as one argument."""
+OPTION_NAMES = tuple(field.name for field in fields(ComputeOptions))
+
+
+def compute_options(command: Command) -> Command:
+    """Give a command the options that say where and how it computes, as one argument `compute`."""
 
     @wraps(command)
-    def with_how(
-        engine_name: "Name",
-        workers: int | None,
-        address: str | None,
-        time_limit: float | None,
-        device: str,
-        compiling: str,
-        **rest: Any,
-    ) -> Any:
-        return command(how=How(engine_name, workers, address, time_limit, device, compiling), **rest)
+    def with_options(**given: Any) -> Any:
+        compute = ComputeOptions(**{name: given.pop(name) for name in OPTION_NAMES})
+        return command(compute=compute, **given)
 
     options = (
         click.option(
@@ -87,7 +80,7 @@ def engine_options(command: Command) -> Command:
             help="Compile training steps; auto: where it pays. Changes no more than rounding.",
         ),
     )
-    wrapped: Command = with_how
+    wrapped: Command = with_options
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.options import data_option, look_in, plugin_option
+from bench.cli.progress import progress_bar
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
 
 if TYPE_CHECKING:
     from bench.gate.baseline import Baseline
-    from bench.gate.measure import Measuring
+    from bench.gate.measure import SuiteMeasurer
     from bench.plan.suite import Suite
 
 store_option = click.option(
@@ -46,7 +47,7 @@ def baseline(
 ) -> None:
     """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
     from bench.gate.baseline import Baseline, read_baseline, write_baseline
-    from bench.gate.same_suite import asked_of
+    from bench.gate.same_suite import suite_content
 
     chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
     before = read_baseline(path) if path.exists() else None
@@ -59,16 +60,16 @@ def baseline(
     if before is not None and before.suite != chosen.name:
         raise UserError(f"{path} is the baseline of suite {before.suite}, not of {chosen.name}")
     number = seeds or (len(before.measured.seeds) if before else chosen.seeds)
-    with _measuring(chosen, plugins, store, workers, number) as measure:
+    with _measurer(chosen, plugins, store, workers, number) as measure:
         made = measure(number)
     if not made.values:
         raise UserError(
             f"suite {chosen.name}: nothing was measured, so there is no baseline; see 'uqbench run {suite}'"
         )
     reasons = (*(before.reasons if before else ()), _reason(", ".join(made.codes), (why or "first baseline").strip()))
-    written = Baseline(chosen.name, asked_of(chosen), made, reasons)
+    written = Baseline(chosen.name, suite_content(chosen), made, reasons)
     write_baseline(written, path)
-    _tell_baseline(written, before, path)
+    _print_baseline(written, before, path)
 
 
 @click.command()
@@ -118,7 +119,7 @@ def gate(
 
     seeds = len(held_to.measured.seeds)
     looks = doubling(first, seeds) if sequential else ()
-    with _measuring(chosen, plugins, store, workers, seeds) as measure:
+    with _measurer(chosen, plugins, store, workers, seeds) as measure:
         made = gate_suite(chosen, held_to, measure, looks)
     if junit:
         output.write(Path(junit), output.junit(made, strict=strict))
@@ -176,35 +177,23 @@ def _suite(name: str, data: str | None) -> "Suite":
 
 
 @contextmanager
-def _measuring(
+def _measurer(
     suite: "Suite", plugins: Sequence[str], store: str | None, workers: int | None, seeds: int
-) -> "Iterator[Measuring]":
-    """Give what measures the suite, with a bar for people who watch."""
-    from tqdm import tqdm
-
-    from bench.gate.measure import Measuring, StoppedError, store_for
+) -> "Iterator[SuiteMeasurer]":
+    """Yield a measurer that shows a progress bar."""
+    from bench.gate.measure import StoppedError, SuiteMeasurer, store_for
     from bench.plugins.registry import Registry
+    from bench.run.driver import RunSettings
     from bench.run.executors.choice import choose
-    from bench.run.signals import polite_stop
 
     total = len(suite.datasets) * len(suite.methods) * seeds
-    bar = tqdm(total=total, unit="cell", desc=suite.name, disable=None, file=sys.stderr)
-    with (
-        store_for(store) as opened,
-        bar,
-        polite_stop(lambda told: tqdm.write(f"uqbench: {told}", file=sys.stderr)) as stop,
-    ):
-        how: dict[str, Any] = {
-            "engine": choose("auto", workers, None, "cpu", None),
-            "watch": lambda cell, outcome: bar.update(),
-            "tell": bar.set_postfix_str,
-            "stopping": lambda: bool(stop),
-        }
+    settings = RunSettings(choose("auto", workers, None, "cpu", None))
+    with store_for(store) as opened, progress_bar(suite.name, total) as monitor:
         try:
-            yield Measuring(suite, Registry([Path(p) for p in plugins]), opened, how)
+            yield SuiteMeasurer(suite, Registry([Path(p) for p in plugins]), opened, settings, monitor)
         except StoppedError as error:
             click.echo(f"uqbench: {error}", err=True)
-            sys.exit(128 + (stop.signal or 2))
+            sys.exit(128 + (monitor.stop.signal or 2))
 
 
 def _reason(code: str, why: str) -> Any:
@@ -215,7 +204,7 @@ def _reason(code: str, why: str) -> Any:
     return Reason(datetime.datetime.now(datetime.UTC).date().isoformat(), code, why)
 
 
-def _tell_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> None:
+def _print_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> None:
     from bench.gate.verdicts import FEWEST_PAIRS
 
     seeds, measured = len(made.measured.seeds), made.measured

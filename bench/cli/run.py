@@ -1,16 +1,16 @@
-"""`uqbench run` and `uqbench retry`: cells are computed and stored, and told about."""
+"""`uqbench run` and `uqbench retry`: compute cells, store them and print a summary."""
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.executor_options import How, engine_options
+from bench.cli.executor_options import ComputeOptions, compute_options
 from bench.cli.options import data_option, fail, json_option, look_in, plugin_option, store_option
+from bench.cli.progress import progress_bar
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
 @store_option
-@engine_options
+@compute_options
 @data_option
 @plugin_option
 @click.option("--dry-run", is_flag=True, help="Show which cells would run, and run none.")
@@ -49,7 +49,7 @@ def run(
     seeds: int | None,
     changes: Sequence[str],
     store: str,
-    how: How,
+    compute: ComputeOptions,
     data: str | None,
     plugins: Sequence[str],
     dry_run: bool,
@@ -72,7 +72,7 @@ def run(
     chosen = load_suite(
         suite, changes, [*more_methods, *_own(registry, "method")], [*more_datasets, *_own(registry, "dataset")]
     ).only(datasets, methods)
-    engine, place = how.engine(), how.place()
+    settings = compute.settings()
     if dry_run:
         _show_plan(chosen, registry, store, as_json)
         return
@@ -81,12 +81,12 @@ def run(
 
     results = Store(store)
     total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
-    with _at_work(chosen.name, total) as (shown, stop):
-        summary = run_suite(chosen, registry, results, engine=engine, device=place, limits=how.limits(), **shown)
-    _tell(summary, chosen.name, store, as_json)
+    with progress_bar(chosen.name, total) as monitor:
+        summary = run_suite(chosen, registry, results, settings, monitor)
+    _print_summary(summary, chosen.name, store, as_json)
     if not as_json:
         _show_results(chosen, results)
-    _end(summary, stop)
+    _end(summary, monitor.stop)
 
 
 def _show_results(suite: "Suite", store: "Store") -> None:
@@ -106,12 +106,18 @@ def _show_results(suite: "Suite", store: "Store") -> None:
 @click.argument("suite", required=False)
 @click.option("--failed", is_flag=True, help="Retry the cells that failed (the only kind there is to retry).")
 @store_option
-@engine_options
+@compute_options
 @data_option
 @plugin_option
 @json_option
 def retry(
-    suite: str | None, failed: bool, store: str, how: How, data: str | None, plugins: Sequence[str], as_json: bool
+    suite: str | None,
+    failed: bool,
+    store: str,
+    compute: ComputeOptions,
+    data: str | None,
+    plugins: Sequence[str],
+    as_json: bool,
 ) -> None:
     """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
     if not failed:
@@ -126,29 +132,14 @@ def retry(
         raise unknown_name("suite", suite, results.suites(), f"--store {store}")
     cells = results.failed(suite)
     registry = Registry([Path(p) for p in plugins])
-    with _at_work("retry", len(cells)) as (shown, stop):
-        summary = rerun(cells, registry, results, engine=how.engine(), device=how.place(), limits=how.limits(), **shown)
-    _tell(summary, "retry", store, as_json)
-    _end(summary, stop)
-
-
-@contextmanager
-def _at_work(name: str, total: int) -> "Iterator[tuple[dict[str, Any], Stop]]":
-    """Show how far a run is, and let it be stopped politely; the arguments for it."""
-    from tqdm import tqdm
-
-    from bench.run.signals import polite_stop
-
-    bar = tqdm(total=total, unit="cell", desc=name, disable=None, file=sys.stderr)
-    with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
-        yield (
-            {"watch": lambda cell, outcome: bar.update(), "tell": bar.set_postfix_str, "stopping": lambda: bool(stop)},
-            stop,
-        )
+    with progress_bar("retry", len(cells)) as monitor:
+        summary = rerun(cells, registry, results, compute.settings(), monitor)
+    _print_summary(summary, "retry", store, as_json)
+    _end(summary, monitor.stop)
 
 
 def _end(summary: "Summary", stop: "Stop") -> None:
-    """Leave with the exit code that tells how the run ended."""
+    """Exit with the code of how the run ended."""
     if stop and summary.left:
         fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + (stop.signal or 0))
     if not summary.well:
@@ -173,17 +164,7 @@ def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None
             rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
             continue
         done = stored.done(cell.key for cell in task.cells) if stored else set()
-        rows += [
-            {
-                "dataset": cell.dataset,
-                "method": cell.method,
-                "split": cell.split,
-                "seed": cell.seed,
-                "key": cell.key,
-                "state": "stored" if cell.key in done else "to run",
-            }
-            for cell in task.cells
-        ]
+        rows += [{**_place(cell), "state": "stored" if cell.key in done else "to run"} for cell in task.cells]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
@@ -201,49 +182,42 @@ def _print_plan(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _tell(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
-    failures: list[dict[str, Any]] = [
-        {"dataset": c.dataset, "method": c.method, "split": c.split, "seed": c.seed, "key": c.key, "message": message}
-        for c, message in summary.failures
-    ]
+def _print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
     if as_json:
-        told = {
+        counts = {name: getattr(summary, name) for name in ("stored", "skipped", "elsewhere", "diverged", "left")}
+        content = {
             "suite": suite,
             "store": store,
-            "stored": summary.stored,
-            "skipped": summary.skipped,
-            "elsewhere": summary.elsewhere,
-            "diverged": summary.diverged,
-            "left": summary.left,
-            "failed": failures,
+            **counts,
+            "failed": [{**_place(cell), "message": message} for cell, message in summary.failures],
             "refused": [vars(r) for r in summary.refused],
             "doubts": [{"dataset": c.dataset, "method": c.method, "key": c.key, "why": w} for c, w in summary.doubts],
             "seconds": summary.seconds,
         }
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(content, indent=2))
         return
     for refused in summary.refused:
         which = f"{refused.dataset} {refused.method}".strip()  # no method: the whole dataset
         click.echo(f"{'FAILED' if refused.fault else 'skipped'}: {which}: {refused.reason}", err=True)
-    seen: set[str] = set()
-    for failure in failures:
-        reason = failure["message"].partition("\n")[0]
-        same = f"{failure['dataset']} {failure['method']}: {reason}"
-        if same not in seen:  # the seeds of one method usually fail alike
-            seen.add(same)
-            click.echo(f"FAILED: {same}", err=True)
+    # The seeds of one method usually fail alike.
+    for reason in dict.fromkeys(f"{c.dataset} {c.method}: {m.partition(chr(10))[0]}" for c, m in summary.failures):
+        click.echo(f"FAILED: {reason}", err=True)
     for why, doubted in _by_reason(summary.doubts).items():
         which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
-        click.echo(f"not to be trusted: {which}: {why}", err=True)
+        click.echo(f"warning: {which}: {why}", err=True)
     shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
     click.echo(
         f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
-        f"{len(failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
+        f"{len(summary.failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
     )
 
 
+def _place(cell: "Cell") -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in ("dataset", "method", "split", "seed", "key")}
+
+
 def _by_reason(doubts: "Sequence[tuple[Cell, str]]") -> dict[str, list[str]]:
-    """Return the cells by what speaks against them."""
+    """Return the cells by the warning they carry."""
     found: dict[str, list[str]] = {}
     for cell, reasons in doubts:
         for reason in reasons.split("; "):

@@ -22,7 +22,7 @@ class Work:
     cells: int
     all_cells: int
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return how much was saved, in words."""
         saved = 100.0 * (1.0 - self.cells / self.all_cells) if self.all_cells else 0.0
         looks = ", ".join(map(str, self.looks))
@@ -32,7 +32,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Gate:
-    """What became of a gate."""
+    """The result of a gate."""
 
     suite: str
     rows: tuple[MetricComparison, ...]
@@ -90,7 +90,7 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
         settled += [row for row in rows if row.verdict != "inconclusive"]
         open_places = {row.place for row in undecided}
     assert first is not None
-    return _told(baseline, first, [*settled, *rows], rules, (planned[:used], cells), sequential=len(planned) > 1)
+    return _gate(baseline, first, [*settled, *rows], rules, (planned[:used], cells), sequential=len(planned) > 1)
 
 
 def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
@@ -99,7 +99,7 @@ def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     return (0.0,) * blind + (levels(alpha, looks[blind:]) if looks[blind:] else ())
 
 
-def _told(
+def _gate(
     baseline: Baseline,
     now: Measured,
     rows: Sequence[MetricComparison],

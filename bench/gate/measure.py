@@ -1,12 +1,11 @@
-"""Measuring for a gate or a baseline: the suite is run, or read where a store has it."""
+"""Measures a suite for a gate or a baseline: runs it, or reads the cells that a store has."""
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bench.errors import UserError
 from bench.gate.baseline import Baseline
@@ -14,20 +13,20 @@ from bench.gate.decide import Gate, gate
 from bench.gate.values import Measured, Place, gated_metrics, measured
 from bench.gate.verdicts import Rules
 from bench.machine.environment import code_version
-from bench.metrics import catalogue, declaration
-from bench.metrics.margins import read_margins
+from bench.metrics import declaration
 from bench.plan.suite import Suite
 from bench.plugins.registry import Registry
-from bench.run.driver import run
+from bench.run.driver import DEFAULT_SETTINGS, SILENT, RunSettings, run
+from bench.run.monitor import Monitor
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
 
 @contextmanager
 def store_for(url: str | None) -> Iterator[Store]:
-    """Open a store; without an address an empty one that is gone afterwards.
+    """Open a store; without an address an empty one that is removed afterwards.
 
-    A key does not know the code that made a cell. An old store would answer with the numbers of the code before.
+    A key does not depend on the code that made a cell: an old store would return the numbers of earlier code.
     """
     if url is not None:
         with closing(Store(url)) as store:
@@ -44,19 +43,26 @@ class StoppedError(UserError):
     """The run was stopped by its user."""
 
 
-class Measuring:
-    """One suite, measured in one store, at as many seeds as are asked for."""
+class SuiteMeasurer:
+    """Measures one suite in one store, at as many seeds as are wanted."""
 
-    def __init__(self, suite: Suite, registry: Registry, store: Store, how: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        registry: Registry,
+        store: Store,
+        settings: RunSettings = DEFAULT_SETTINGS,
+        monitor: Monitor = SILENT,
+    ) -> None:
         self.suite, self.registry, self.store = suite, registry, store
-        self.how = dict(how or {})  # arguments of `bench.run.driver.run`
+        self.settings, self.monitor = settings, monitor
         self.read = 0  # cells that the store had before
 
     def __call__(self, seeds: int, places: Collection[Place] | None = None) -> Measured:
         """Run what is missing of the first seeds, of all places or of some, and return what there is."""
         whole = self.suite.model_copy(update={"seeds": seeds})
         for part in self._parts(whole, places):
-            summary = run(part, self.registry, self.store, **self.how)
+            summary = run(part, self.registry, self.store, self.settings, self.monitor)
             if summary.left:
                 raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
             self.read += summary.skipped if places is None else 0
@@ -78,21 +84,20 @@ class Measuring:
 
 
 def rules_of(suite: Suite) -> Rules:
-    """Return what a suite says about its gate."""
-    margins = read_margins(suite.gate.margins, catalogue(), f"{suite.where}: gate.margins")
-    return Rules(alpha=suite.gate.alpha, margins=margins)
+    """Return the rules that a suite sets for its gate."""
+    return Rules(alpha=suite.gate.alpha, margins=suite.margins)
 
 
 def gate_suite(
-    suite: Suite, baseline: Baseline, measure: Measuring, looks: tuple[int, ...] = (), rules: Rules | None = None
+    suite: Suite, baseline: Baseline, measure: SuiteMeasurer, looks: tuple[int, ...] = (), rules: Rules | None = None
 ) -> Gate:
-    """Gate a suite; the notes say where the numbers come from."""
-    made = gate(baseline, measure, rules or rules_of(suite), looks)
+    """Gate a suite; notes say where the numbers come from."""
+    result = gate(baseline, measure, rules or rules_of(suite), looks)
     notes = []
     if measure.read:
         notes.append(f"{measure.read} cells were read from {measure.store.address}, not run")
-        stale = [code for code in made.codes if code != code_version()]
+        stale = [code for code in result.codes if code != code_version()]
         if stale:
             made_by = ", ".join(code or "unknown" for code in stale)
             notes.append(f"they were made by code {made_by}, not by the present {code_version() or 'one'}")
-    return replace(made, notes=tuple(notes))
+    return replace(result, notes=tuple(notes))

@@ -73,7 +73,7 @@ def _conditions(gate: Gate) -> Iterator[str]:
             f"is at most {100 * gate.rules.alpha:g} %"
         )
     if gate.work is not None:
-        yield gate.work.told()
+        yield gate.work.text()
 
 
 def markdown(gate: Gate, *, strict: bool = False) -> str:

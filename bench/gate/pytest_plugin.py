@@ -62,12 +62,12 @@ class Run:
     def gate(self) -> "Gate":
         """The gate, run once."""
         if self._gate is None:
-            from bench.gate.measure import Measuring, gate_suite, store_for
+            from bench.gate.measure import SuiteMeasurer, gate_suite, store_for
             from bench.plugins.registry import Registry
 
             registry = Registry([Path(file) for file in self.config.getoption("uqbench_plugin")])
             with store_for(self._store()) as store:
-                self._gate = gate_suite(self.suite, self.baseline, Measuring(self.suite, registry, store))
+                self._gate = gate_suite(self.suite, self.baseline, SuiteMeasurer(self.suite, registry, store))
         return self._gate
 
     def _store(self) -> str | None:

@@ -1,7 +1,7 @@
-"""What a suite asks for, and whether it is still what its baseline was made from.
+"""Whether a suite is still the experiment that its baseline was made from.
 
-Cell keys are no help here: they also change with the harness. What counts is what the suite file says about datasets,
-methods and protocol; its title, its seeds and its gate may change.
+Cell keys do not decide it: they also change with the harness. Datasets, methods and protocol of the suite file do; its
+title, its seeds and its gate may change.
 """
 
 import json
@@ -16,8 +16,8 @@ from bench.gate.baseline import Baseline
 from bench.plan.suite import DatasetEntry, MethodEntry, Suite
 
 
-def asked_of(suite: Suite) -> dict[str, Any]:
-    """Return what of a suite decides about its numbers, as it says it."""
+def suite_content(suite: Suite) -> dict[str, Any]:
+    """Return the parts of a suite that its numbers depend on, as its file has them."""
     entries = {kind: _entries(getattr(suite, kind)) for kind in ("datasets", "methods")}
     return {"baseline": suite.baseline, **entries, "protocol": dict(suite.protocol)}
 
@@ -26,20 +26,20 @@ def _entries(entries: Mapping[str, DatasetEntry | MethodEntry]) -> dict[str, Any
     return {name: entry.model_dump(mode="json", exclude_defaults=True) for name, entry in entries.items()}
 
 
-def asked_differently(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what a suite asks for differently, a key a line; datasets and methods on one side only are left out.
+def suite_differences(then: Mapping[str, Any], new: Suite) -> list[str]:
+    """Return how a suite differs from earlier content, a key per line; datasets and methods of one side are left out.
 
-    Both are read by the present rules: a key that was not there yet has its default on both sides.
+    The earlier content is read by the present rules: a key that was not there yet has its default.
     """
     try:
-        old, new = (Suite.model_validate({"name": "asked", "title": "asked", **asked}) for asked in (then, now))
-        datasets = [name for name in old.datasets if name in new.datasets]
-        protocols = {
-            name: _different(asdict(old.protocol_for(name)), asdict(new.protocol_for(name)), "protocol")
-            for name in datasets
-        }
+        old = Suite.model_validate({"name": new.name, "title": new.title, **then})
     except (ValidationError, UserError) as error:
-        return [f"what it asked for is not understood any more ({' '.join(str(error).split())[:200]})"]
+        return [f"its earlier content cannot be read any more ({' '.join(str(error).split())[:200]})"]
+    protocols = {
+        name: _different(asdict(old.protocol_for(name)), asdict(new.protocol_for(name)), "protocol")
+        for name in old.datasets
+        if name in new.datasets
+    }
     found = _different(old.baseline, new.baseline, "baseline")
     for kind in ("datasets", "methods"):
         a, b = getattr(old, kind), getattr(new, kind)
@@ -58,20 +58,20 @@ def _different(a: Any, b: Any, place: str) -> list[str]:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         keys = sorted({*a, *b})
         return [line for key in keys for line in _different(a.get(key), b.get(key), f"{place}.{key}")]
-    return [] if a == b else [f"{place.removeprefix('protocol.')} was {_said(a)} and is {_said(b)}"]
+    return [] if a == b else [f"{place.removeprefix('protocol.')} was {_text(a)} and is {_text(b)}"]
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return "not given" if value is None else json.dumps(value)
 
 
 def check_suite_against(suite: Suite, baseline: Baseline, path: str) -> None:
-    """Refuse a baseline of another suite, or of the same one when it asked for something else."""
+    """Refuse a baseline of another suite, or of the same one with other content."""
     if suite.name != baseline.suite:
         raise UserError(f"{path} is the baseline of suite {baseline.suite}, not of {suite.name}")
-    if changed := asked_differently(baseline.asked, asked_of(suite)):
+    if changed := suite_differences(baseline.asked, suite):
         more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
         raise UserError(
-            f"{suite.where} asks for something else than {path}: {changed[0]}{more}; make the baseline anew with "
+            f"{suite.where} is another experiment than {path}: {changed[0]}{more}; make the baseline anew with "
             f"'uqbench baseline {suite.name} --out {path} --update --why REASON'"
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
@@ -18,6 +18,9 @@ from bench.errors import UserError, unknown_name
 from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
 from bench.spec.protocol import Architecture, Protocol, Training
+
+if TYPE_CHECKING:
+    from bench.metrics.margins import Margin
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
 
@@ -77,6 +80,16 @@ class Suite(BaseModel):
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
     _where: str = PrivateAttr("")
     _whole: bool = PrivateAttr(True)
+    _protocols: dict[str, Protocol] = PrivateAttr(default_factory=dict)
+    _margins: "dict[str, Margin]" = PrivateAttr(default_factory=dict)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Validate the protocol of every dataset; the context is the file's name for errors, where there is one."""
+        self._where = context or f"suite {self.name}"
+        _protocol(self.protocol, self._where)
+        for name, entry in self.datasets.items():
+            merged = _merged(self.protocol, entry.changes)
+            self._protocols[name] = _protocol(merged, f"{self._where}: datasets.{name}")
 
     @property
     def whole(self) -> bool:
@@ -86,11 +99,16 @@ class Suite(BaseModel):
     @property
     def where(self) -> str:
         """The file, as errors name it."""
-        return self._where or f"suite {self.name}"
+        return self._where
+
+    @property
+    def margins(self) -> "Mapping[str, Margin]":
+        """How large a change must be to matter in a gate, by family or metric."""
+        return self._margins
 
     def protocol_for(self, dataset: str) -> Protocol:
         """Return the protocol for one dataset."""
-        return _protocol(_merged(self.protocol, self.datasets[dataset].changes), f"{self.where}: datasets.{dataset}")
+        return self._protocols[dataset]
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
         """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
@@ -100,8 +118,8 @@ class Suite(BaseModel):
                 if name not in entries:
                     raise unknown_name(kind, name, entries, self.where)
             kept[f"{kind}s"] = {name: e for name, e in entries.items() if not chosen or name in chosen}
-        asked = {name: self.datasets[name].model_copy(update={"optional": False}) for name in datasets}
-        kept["datasets"] = {n: asked.get(n, e) for n, e in kept["datasets"].items() if n in asked or not e.optional}
+        named = {name: self.datasets[name].model_copy(update={"optional": False}) for name in datasets}
+        kept["datasets"] = {n: named.get(n, e) for n, e in kept["datasets"].items() if n in named or not e.optional}
         chosen_part = self.model_copy(update=kept)
         chosen_part._whole = not datasets and not methods and len(kept["datasets"]) == len(self.datasets)
         return chosen_part
@@ -160,13 +178,10 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
     if "protocol" in raw:
         raise UserError(f"{where}: protocol: write its keys at the top level: {', '.join(sorted(PROTOCOL_KEYS))}")
     try:
-        suite = Suite.model_validate(content)
+        suite = Suite.model_validate(content, context=where)
     except ValidationError as error:
         known = (Suite.model_fields.keys() - {"protocol", "name"}) | PROTOCOL_KEYS
         raise UserError(f"{where}: {first_mistake(error, {'': known, 'gate': GateEntry.model_fields})}") from None
-    _protocol(suite.protocol, where)
-    for name, entry in suite.datasets.items():
-        _protocol(_merged(suite.protocol, entry.changes), f"{where}: datasets.{name}")
     if all(entry.optional for entry in suite.datasets.values()):
         raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
     if suite.baseline is not None and suite.baseline not in suite.methods:
@@ -179,8 +194,7 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
             for metric in named:
                 if metric.partition("@")[0] not in catalogue():
                     raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
-        read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
-    suite._where = where
+        suite._margins = read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
     return suite
 
 
@@ -225,7 +239,7 @@ def _set(raw: dict[str, Any], change: str) -> None:
         raw["grid"].pop(path[-1], None)  # what is given a value is not searched
     if path[0] in PROTOCOL_KEYS:
         listed = raw.get("datasets")
-        # What is said on the command line holds for every dataset.
+        # A change on the command line holds for every dataset.
         for entry in listed.values() if isinstance(listed, dict) else ():
             _remove(entry, path)
 

@@ -1,4 +1,4 @@
-"""From missing cells to units of work: stacks that one worker carries out, minutes long, and enough of them.
+"""From missing cells to units of work: stacks that one worker computes, minutes long, and enough of them.
 
 Cells of one dataset whose networks train alike belong together (they are trained once, or in one stack). A stack of few
 members costs nearly as much a step as one of many, so stacks are cut only where that ends the run earlier, where a unit
@@ -36,8 +36,8 @@ UNITS_A_WORKER = 8  # are enough to balance with
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one repeat (all cells of one seed that share trainings) is made of."""
+class Estimate:
+    """What one repeat (all cells of one seed that share trainings) needs."""
 
     steps: float
     seconds_a_member_step: float
@@ -48,15 +48,15 @@ class Cost:
 
 
 # Of a cell that is tried again: every seed by itself.
-UNKNOWN_COST = Cost(steps=0.0, seconds_a_member_step=0.0, networks=1, seconds_beside=LONGEST, bytes=0, large=False)
+UNKNOWN = Estimate(steps=0.0, seconds_a_member_step=0.0, networks=1, seconds_beside=LONGEST, bytes=0, large=False)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Cells to be carried out together: repeats that cannot be cut further, in order."""
+    """Cells to be computed together: repeats that cannot be cut further, in order."""
 
     repeats: tuple[tuple[Cell, ...], ...]
-    cost: Cost
+    estimate: Estimate
 
     @property
     def cells(self) -> list[Cell]:
@@ -66,18 +66,18 @@ class Unit:
     @property
     def seconds(self) -> float:
         """How long it takes, roughly."""
-        cost, count = self.cost, len(self.repeats)
-        members = count * cost.networks
-        step = members * cost.seconds_a_member_step + (0.0 if cost.large else SECONDS_A_STEP)
-        return SECONDS_TO_BEGIN + cost.steps * step + count * cost.seconds_beside
+        need, count = self.estimate, len(self.repeats)
+        members = count * need.networks
+        step = members * need.seconds_a_member_step + (0.0 if need.large else SECONDS_A_STEP)
+        return SECONDS_TO_BEGIN + need.steps * step + count * need.seconds_beside
 
     def only(self, keys: Container[str]) -> "Unit":
-        """Return what of the unit has these keys."""
+        """Return the unit restricted to these cells."""
         kept = (tuple(cell for cell in repeat if cell.key in keys) for repeat in self.repeats)
         return replace(self, repeats=tuple(repeat for repeat in kept if repeat))
 
     def without(self, keys: Container[str]) -> "Unit":
-        """Return what of the unit has other keys."""
+        """Return the unit without these cells."""
         kept = (tuple(cell for cell in repeat if cell.key not in keys) for repeat in self.repeats)
         return replace(self, repeats=tuple(repeat for repeat in kept if repeat))
 
@@ -89,44 +89,44 @@ class Unit:
         return [replace(self, repeats=half) for half in (self.repeats[:middle], self.repeats[middle:])]
 
 
-TOGETHER = "together"  # the family of the cells that one worker looks at in turn
+TOGETHER = "together"  # the family of the cells that one worker measures in turn
 
 
 class Units:
     """Collects missing cells and cuts them into units."""
 
     def __init__(self) -> None:
-        self._costs: dict[Hashable, Cost] = {}
+        self._estimates: dict[Hashable, Estimate] = {}
         self._repeats: dict[Hashable, dict[int, list[Cell]]] = {}
         self.failed_before: set[str] = set()
 
     def add_task(self, task: Task, missing: Sequence[Cell]) -> None:
-        """Take the missing cells of a task, to those that train alike."""
+        """Add the missing cells of a task to those that train alike."""
         if missing:
             if make_probe(task.protocol.probe).together:
-                self.add(TOGETHER, _cost_together(task, self._costs.get(TOGETHER)), missing)
+                self.add(TOGETHER, _estimate_together(task, self._estimates.get(TOGETHER)), missing)
                 return
             kind, _ = training_form(task.plugin)
             space = read_spec(missing[0].spec).space
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
-            cost = cost_of(task.protocol, task.splits[0], task.plugin, searched)
-            self.add((task.dataset, kind), cost, missing)
+            need = estimate(task.protocol, task.splits[0], task.plugin, searched)
+            self.add((task.dataset, kind), need, missing)
 
-    def add(self, family: Hashable, cost: Cost, cells: Iterable[Cell]) -> None:
-        """Take cells that are carried out together with others of the family."""
-        known = self._costs.get(family)
+    def add(self, family: Hashable, need: Estimate, cells: Iterable[Cell]) -> None:
+        """Add cells that are computed together with others of the family."""
+        known = self._estimates.get(family)
         # The networks of a smaller ensemble are among those of a larger one.
-        if family == TOGETHER or known is None or cost.networks > known.networks:
-            self._costs[family] = cost
+        if family == TOGETHER or known is None or need.networks > known.networks:
+            self._estimates[family] = need
         repeats = self._repeats.setdefault(family, {})
         for cell in cells:
-            # What is looked at together is one repeat, which is never cut.
+            # What is measured together is one repeat, which is never cut.
             repeats.setdefault(0 if family == TOGETHER else cell.seed, []).append(cell)
 
     def cut(self, workers: int) -> list[Unit]:
         """Return the units."""
         whole = [
-            Unit(tuple(tuple(cells) for cells in repeats.values()), self._costs[family])
+            Unit(tuple(tuple(cells) for cells in repeats.values()), self._estimates[family])
             for family, repeats in self._repeats.items()
         ]
         return cut(whole, workers)
@@ -158,7 +158,7 @@ def cut(units: Sequence[Unit], workers: int) -> list[Unit]:
 
 
 def _too_big(unit: Unit) -> bool:
-    return unit.seconds > LONGEST or unit.cost.bytes * len(unit.repeats) > BYTES
+    return unit.seconds > LONGEST or unit.estimate.bytes * len(unit.repeats) > BYTES
 
 
 def _ends_earlier(rest: Sequence[Unit], whole: Unit, halves: Sequence[Unit], workers: int) -> bool:
@@ -173,7 +173,7 @@ def makespan(units: Sequence[Unit], workers: int) -> float:
     return max(loads)
 
 
-def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1) -> Cost:
+def estimate(protocol: Protocol, split: Split, method: Method, searched: int = 1) -> Estimate:
     """Estimate what a repeat needs."""
     training = protocol.training
     rows = len(split.train_x) - round(protocol.validation * len(split.train_x))
@@ -187,15 +187,16 @@ def cost_of(protocol: Protocol, split: Split, method: Method, searched: int = 1)
     networks = method.networks
     if searched > 1:  # the search is most of it: configurations x folds, which train one network each
         networks = searched * protocol.folds + networks
-    return Cost(steps, step, networks, SECONDS_A_CELL + drawing, size * (1 + protocol.folds * (searched > 1)), large)
+    size *= 1 + protocol.folds * (searched > 1)
+    return Estimate(steps, step, networks, SECONDS_A_CELL + drawing, size, large)
 
 
-def _cost_together(task: Task, before: Cost | None) -> Cost:
-    """Estimate what cells that are looked at together need, beside those that were added before."""
+def _estimate_together(task: Task, before: Estimate | None) -> Estimate:
+    """Estimate what cells that are measured together need, beside those that were added before."""
     split, probe = task.splits[0], make_probe(task.protocol.probe)
     flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.protocol.network, split.problem)
     seconds = SECONDS_A_CELL + len(task.cells) * flops / FLOPS_A_SECOND + (before.seconds_beside if before else 0.0)
-    return Cost(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)
+    return Estimate(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)
 
 
 _flops: dict[tuple[str, Problem], float] = {}

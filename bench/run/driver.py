@@ -1,6 +1,6 @@
 """Running a suite: plan, hand out units of work, store each cell the moment its outcome arrives.
 
-The driver is the only writer of the store. What a plug-in does wrong is the failure of its cells, told with its
+The driver is the only writer of the store. What a plug-in does wrong is the failure of its cells, reported with its
 traceback, never the end of the run; a worker that dies costs only the cells it had not finished, which are tried again.
 """
 
@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,22 +18,24 @@ from pathlib import Path
 from bench.errors import UserError
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite
-from bench.plan.units import TOGETHER, UNKNOWN_COST, Unit, Units, cut
+from bench.plan.units import TOGETHER, UNKNOWN, Unit, Units, cut
 from bench.plugins.registry import Registry
 from bench.probes import probe_types
-from bench.run.executors import OUT_OF_TIME, Engine, LostWorkerError
-from bench.run.executors.inline import InlineEngine
+from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError
+from bench.run.executors.inline import InlineExecutor
+from bench.run.monitor import Monitor
 from bench.run.progress import Progress
-from bench.run.worker import Errand, Letter, Order, PluginFile, carry_out
-from bench.spec.cell import Cell, Outcome, from_bytes, to_bytes
+from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
+from bench.spec.cell import Cell, Outcome
 from bench.spec.spec import spec_or_none
 from bench.store.store import Store, SuiteRecord, new_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
+from bench.training.search import Selection
 
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_RENEWALS = 10.0
-SECONDS_BETWEEN_LOOKS = 2.0  # at what other drivers are doing
+SECONDS_BETWEEN_CHECKS = 2.0  # of what other drivers are doing
 
 
 @dataclass
@@ -46,41 +48,41 @@ class Summary:
     diverged: int = 0
     left: int = 0  # not done when the run was stopped
     failures: list[tuple[Cell, str]] = field(default_factory=list)
-    doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that should not be trusted, and why
+    doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that carry a warning, and which
     refused: list[Refused] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def well(self) -> bool:
-        """Did everything that was asked run?"""
+        """Did everything run that was wanted?"""
         return not self.failures and not any(r.fault for r in self.refused)
 
 
-Watch = Callable[[Cell, Outcome | None], None]  # no outcome: it was stored before, or by another driver
-Tell = Callable[[str], None]  # how far the run is, in words
+ExecutorChoice = Executor | Callable[[float], Executor]  # or a function of the estimated seconds of work
 
 
-EngineChoice = Engine | Callable[[float], Engine]  # or a function of the seconds of work there may be
+@dataclass(frozen=True)
+class RunSettings:
+    """Where and how cells are computed. None of it changes a result by more than rounding."""
+
+    executor: ExecutorChoice | None = None  # None: this process
+    device: str = "cpu"
+    limits: Limits = Limits()
+
+
+DEFAULT_SETTINGS = RunSettings()
+SILENT = Monitor()
 
 
 def run(
-    suite: Suite,
-    registry: Registry,
-    store: Store,
-    *,
-    engine: EngineChoice | None = None,
-    device: str = "cpu",
-    limits: Limits = Limits(),
-    watch: Watch = lambda cell, outcome: None,
-    tell: Tell = lambda words: None,
-    stopping: Callable[[], bool] = lambda: False,
+    suite: Suite, registry: Registry, store: Store, settings: RunSettings = DEFAULT_SETTINGS, monitor: Monitor = SILENT
 ) -> Summary:
-    """Run what the store does not have yet; without an engine, in this process."""
+    """Run the cells of a suite that the store does not have yet."""
     began = time.perf_counter()
     summary = Summary()
-    units = _missing(suite, registry, store, summary, watch)
+    units = _missing(suite, registry, store, summary, monitor)
     units.failed_before = {cell.key for cell in store.failed(suite.name)}
-    _Drive(suite.name, registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
+    _Driver(suite.name, registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
     return summary
 
@@ -89,15 +91,10 @@ def rerun(
     cells: Iterable[Cell],
     registry: Registry,
     store: Store,
-    *,
-    engine: EngineChoice | None = None,
-    device: str = "cpu",
-    limits: Limits = Limits(),
-    watch: Watch = lambda cell, outcome: None,
-    tell: Tell = lambda words: None,
-    stopping: Callable[[], bool] = lambda: False,
+    settings: RunSettings = DEFAULT_SETTINGS,
+    monitor: Monitor = SILENT,
 ) -> Summary:
-    """Run these cells by their specs, whatever suite asked for them."""
+    """Run these cells by their specifications, whichever suite wants them."""
     began = time.perf_counter()
     summary = Summary()
     units = Units()
@@ -105,16 +102,15 @@ def rerun(
     for cell in cells:
         spec = spec_or_none(cell.spec)  # one that cannot be read fails in its worker, with the reason
         alone = spec is None or spec.protocol.probe["kind"] not in together
-        family = (cell.dataset, cell.method) if alone else TOGETHER
-        units.add(family, UNKNOWN_COST, [cell])
+        units.add((cell.dataset, cell.method) if alone else TOGETHER, UNKNOWN, [cell])
         units.failed_before.add(cell.key)
-    _Drive("", registry, store, device, limits, watch, tell, stopping, summary).run(units, engine)
+    _Driver("", registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
     return summary
 
 
-def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, watch: Watch) -> Units:
-    """Note in the store what the suite consists of; return what is not there yet."""
+def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor) -> Units:
+    """Record in the store what the suite consists of; return what is not there yet."""
     units = Units()
     seen: set[str] = set()  # two names for one thing are one cell
     content = json.dumps(suite.model_dump(mode="json"), sort_keys=True)
@@ -133,7 +129,7 @@ def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, w
         for cell in task.cells:
             if cell.key in done:
                 summary.skipped += 1
-                watch(cell, None)
+                monitor.cell_done(cell, None)
         missing = [cell for cell in task.cells if cell.key not in done]
         seen.update(cell.key for cell in missing)
         units.add_task(task, missing)
@@ -145,46 +141,38 @@ def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, w
     return units
 
 
-class _Drive:
-    """One driver at work: what waits, what is being carried out, what another driver has taken."""
+class _Driver:
+    """One driver at work: what waits, what is being computed, what another driver has taken."""
 
     def __init__(
-        self,
-        suite: str,
-        registry: Registry,
-        store: Store,
-        device: str,
-        limits: Limits,
-        watch: Watch,
-        tell: Tell,
-        stopping: Callable[[], bool],
-        summary: Summary,
+        self, suite: str, registry: Registry, store: Store, settings: RunSettings, monitor: Monitor, summary: Summary
     ) -> None:
-        self.checkpoints = Path(limits.checkpoints or checkpoints.folder_of(store.arrays.folder)).resolve()
+        folder = settings.limits.checkpoints or checkpoints.folder_of(store.arrays.folder)
+        self.checkpoints = Path(folder).resolve()
         self.unfinished: set[str] = set()  # places of cells that failed: their trainings may still be of use
-        self.suite, self.store, self.device = suite, store, device
-        self.limits = replace(limits, checkpoints=str(self.checkpoints))
-        self.watch, self.tell, self.stopping, self.summary = watch, tell, stopping, summary
+        self.suite, self.store, self.monitor, self.summary = suite, store, monitor, summary
+        self.settings = replace(settings, limits=replace(settings.limits, checkpoints=str(self.checkpoints)))
         self.progress = Progress()
         self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
         self.owner = new_owner()
         self.waiting: deque[Unit] = deque()
-        self.flying: dict[int, tuple[Future[None], Unit]] = {}
-        self.unheard: dict[str, Cell] = {}  # handed out, no outcome yet
+        self.running: dict[int, tuple[Future[None], Unit]] = {}
+        self.pending: dict[str, Cell] = {}  # handed out, no outcome yet
         self.taken: list[Unit] = []  # leased by another driver
         self.strikes: Counter[str] = Counter()
         self.orders = 0
 
-    def run(self, units: Units, engine: EngineChoice | None) -> None:
-        """Carry out all units."""
+    def run(self, units: Units) -> None:
+        """Compute all units."""
         whole = units.cut(1)
         if not whole:
             return
         seconds = sum(unit.seconds for unit in whole)
         if any(cell.key in units.failed_before for unit in whole for cell in unit.cells):
             seconds = math.inf  # what may have killed a worker is not tried in this process, where there is a choice
-        self.engine = InlineEngine() if engine is None else engine(seconds) if callable(engine) else engine
-        self.waiting.extend(cut(whole, self.engine.workers))
+        executor = self.settings.executor or InlineExecutor()
+        self.executor = executor(seconds) if callable(executor) else executor
+        self.waiting.extend(cut(whole, self.executor.workers))
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
         finished = threading.Event()
@@ -192,9 +180,9 @@ class _Drive:
         pulse.start()
         try:
             self._work()
-            self.engine.close()
+            self.executor.close()
         except BaseException:
-            self.engine.close(now=True)
+            self.executor.close(now=True)
             raise
         finally:
             finished.set()
@@ -204,29 +192,29 @@ class _Drive:
 
     def _renew_leases(self, finished: threading.Event) -> None:
         while not finished.wait(SECONDS_BETWEEN_RENEWALS):
-            # A store that cannot be written to is told by the driver's own next write.
+            # A store that cannot be written to is reported by the driver's own next write.
             with contextlib.suppress(UserError):
                 self.store.renew(self.owner)
 
     def _work(self) -> None:
         while True:
-            if not self.stopping():
+            if not self.monitor.should_stop():
                 self._hand_out()
-            if self.flying:
-                # Looked up before the mail: then all that these sent is in it.
-                ended = [number for number, (future, _) in self.flying.items() if future.done()]
-                self._keep(self.engine.receive(0.0 if ended else 0.5))
+            if self.running:
+                # Asked before the messages are received: then all that these sent is among them.
+                ended = [number for number, (future, _) in self.running.items() if future.done()]
+                self._receive(self.executor.receive(0.0 if ended else 0.5))
                 for number in ended:
                     self._close(number)
-                self.tell(str(self.progress))
-            elif self.stopping() or not (self.waiting or self.taken):
+                self.monitor.progress(str(self.progress))
+            elif self.monitor.should_stop() or not (self.waiting or self.taken):
                 return
             elif not self.waiting:
-                time.sleep(SECONDS_BETWEEN_LOOKS)
-                self._look_at_taken()
+                time.sleep(SECONDS_BETWEEN_CHECKS)
+                self._check_taken()
 
     def _hand_out(self) -> None:
-        while self.waiting and len(self.flying) < self.engine.workers:
+        while self.waiting and len(self.running) < self.executor.workers:
             unit = self.waiting.popleft()
             granted = self.store.lease([cell.key for cell in unit.cells], self.owner)
             refused = unit.without(granted)
@@ -237,25 +225,28 @@ class _Drive:
                 continue
             self.orders += 1
             found = self.store.searches(cell.key for cell in unit.cells)
-            errands = tuple(Errand(cell.key, cell.spec, found.get(cell.key, "")) for cell in unit.cells)
-            order = Order(self.orders, errands, self.plugins, self.device, self.limits)
-            self.unheard.update((cell.key, cell) for cell in unit.cells)
-            self.flying[self.orders] = (self.engine.submit(carry_out, order), unit)
+            items = tuple(WorkItem(cell.key, cell.spec, found.get(cell.key, "")) for cell in unit.cells)
+            order = WorkOrder(self.orders, items, self.plugins, self.settings.device, self.settings.limits)
+            self.pending.update((cell.key, cell) for cell in unit.cells)
+            self.running[self.orders] = (self.executor.submit(run_order, order), unit)
             self.progress.hand_out(self.orders, unit.seconds)
 
-    def _keep(self, letters: Iterable[Letter]) -> None:
-        """Store what arrived, all outcomes in one transaction."""
+    def _receive(self, messages: Iterable[Message]) -> None:
+        """Take what the workers report; store all outcomes in one transaction."""
         results = []
-        for letter in letters:
-            if letter.kind == "progress":
-                self.progress.tell(letter.order, json.loads(letter.content))
-            elif letter.kind == "search":
-                self.store.save_search(letter.key, letter.content.decode())
-            # An order that was carried out twice says the same twice.
-            elif (cell := self.unheard.pop(letter.key, None)) is not None:
-                results.append((cell, from_bytes(letter.content)))
+        for message in messages:
+            if isinstance(message.content, Selection):
+                self.store.save_search(message.key, message.content.to_json())
+            elif not isinstance(message.content, Outcome):
+                self.progress.update(message.order, message.content)
+            # An order that was run twice reports the same twice.
+            elif (cell := self.pending.pop(message.key, None)) is not None:
+                results.append((cell, message.content))
         if results:
-            self.store.save(results, self.suite)
+            self._save(results)
+
+    def _save(self, results: Sequence[tuple[Cell, Outcome]]) -> None:
+        self.store.save(results, self.suite)
         for cell, outcome in results:
             self.progress.datasets[cell.dataset] -= 1
             self.summary.stored += outcome.status != "failed"
@@ -265,7 +256,7 @@ class _Drive:
             if outcome.status == "failed":
                 self.summary.failures.append((cell, outcome.message))
             self._forget_checkpoints(cell, outcome)
-            self.watch(cell, outcome)
+            self.monitor.cell_done(cell, outcome)
 
     def _forget_checkpoints(self, cell: Cell, outcome: Outcome) -> None:
         """Remove the checkpoints of a cell's place when no cell is left that could go on from them."""
@@ -275,22 +266,22 @@ class _Drive:
             return
         if outcome.status == "failed":
             self.unfinished.add(place)
-        left = [*self.unheard.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
+        left = [*self.pending.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
         if place not in self.unfinished and all(_place(other) != place for other in left):
             checkpoints.forget(self.checkpoints, place)
 
     def _close(self, number: int) -> None:
         """Take an order that ended off the list; see to what it left undone."""
-        future, unit = self.flying.pop(number)
+        future, unit = self.running.pop(number)
         self.progress.close(number)
-        left = unit.only(self.unheard)
+        left = unit.only(self.pending)
         for cell in left.cells:
-            del self.unheard[cell.key]
+            del self.pending[cell.key]
         error = future.exception()
         if not left.repeats:
             return
         if not isinstance(error, LostWorkerError):
-            self._give_up(left, f"the worker did not tell what became of it: {error}")
+            self._give_up(left, f"the worker did not report an outcome: {error}")
         elif len(left.cells) > 1:  # one of them, or too much at once
             self._again(left.parts())
         elif str(error).startswith(OUT_OF_TIME):
@@ -309,17 +300,15 @@ class _Drive:
             self.waiting.append(unit)
 
     def _give_up(self, unit: Unit, reason: str) -> None:
-        for cell in unit.cells:
-            self.unheard[cell.key] = cell
-        self._keep(Letter(0, "outcome", cell.key, to_bytes(Outcome("failed", reason))) for cell in unit.cells)
+        self._save([(cell, Outcome("failed", reason)) for cell in unit.cells])
 
-    def _look_at_taken(self) -> None:
+    def _check_taken(self) -> None:
         """Cross off what other drivers have made; take over what they left."""
         done = self.store.done(cell.key for unit in self.taken for cell in unit.cells)
         for unit in self.taken:
             for cell in unit.only(done).cells:
                 self.summary.elsewhere += 1
-                self.watch(cell, None)
+                self.monitor.cell_done(cell, None)
         # Handing them out leases them, or finds them still taken.
         self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
         self.taken.clear()

@@ -59,44 +59,44 @@ class Job:
         return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
 
 
-Said = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
+JobEvent = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
 
 
 def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Outcome]]:
     """Yield the number and the outcome of each job as it ends."""
-    for number, said in carry_out(jobs, device, limits):
-        if isinstance(said, Outcome):
-            yield number, said
+    for number, event in run_jobs(jobs, device, limits):
+        if isinstance(event, Outcome):
+            yield number, event
 
 
-def carry_out(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Said]]:
+def run_jobs(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, JobEvent]]:
     """Yield the number of a job and what became known of it; the last of each job is its outcome."""
     still_open = set(range(len(jobs)))
     try:
         rows = _Data(device)
         alone = [number for number, job in enumerate(jobs) if not job.probe.together]
-        for said in (
-            _numbered(_searched([jobs[n] for n in alone], rows, limits), alone),
-            _numbered(_trained([jobs[n] for n in alone], rows, limits), alone),
+        for events in (
+            _renumbered(_searched([jobs[n] for n in alone], rows, limits), alone),
+            _renumbered(_trained([jobs[n] for n in alone], rows, limits), alone),
             _measured_together(jobs, device, limits),
         ):
-            for number, each in said:
-                if isinstance(each, Outcome):
+            for number, event in events:
+                if isinstance(event, Outcome):
                     still_open.remove(number)
-                yield number, each
+                yield number, event
     except Exception as error:  # whatever a plug-in raises in training fails the cells that were in the stack
-        message = told(error)
+        message = error_text(error)
         for number in sorted(still_open):
             yield number, Outcome("failed", message)
 
 
-def _numbered(said: Iterator[tuple[int, Said]], numbers: Sequence[int]) -> Iterator[tuple[int, Said]]:
-    """Yield what is said about some of the jobs under their numbers among all."""
-    for number, each in said:
-        yield numbers[number], each
+def _renumbered(events: Iterator[tuple[int, JobEvent]], numbers: Sequence[int]) -> Iterator[tuple[int, JobEvent]]:
+    """Yield the events of some of the jobs under their numbers among all."""
+    for number, event in events:
+        yield numbers[number], event
 
 
-def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, Said]]:
+def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iterator[tuple[int, JobEvent]]:
     groups: dict[str, list[int]] = {}
     for number, job in enumerate(jobs):
         if job.probe.together:
@@ -104,10 +104,12 @@ def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iter
     for numbers in groups.values():
         subjects = [Subject(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
         for number, found in jobs[numbers[0]].probe.measure_together(subjects, device, limits):
-            yield numbers[number], Outcome("failed", told(found)) if isinstance(found, Exception) else _told(found)
+            yield numbers[number], _outcome(found)
 
 
-def _told(found: Finding) -> Outcome:
+def _outcome(found: Finding | Exception) -> Outcome:
+    if isinstance(found, Exception):
+        return Outcome("failed", error_text(found))
     untrained = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}
     doubts = "; ".join(found.doubts)
     return Outcome("ok", doubts, metrics=found.metrics, training={**untrained, **found.record}, arrays=found.arrays)
@@ -129,7 +131,7 @@ class _Data:
         return self._prepared[place]
 
 
-def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, JobEvent]]:
     """Train all configurations on all folds, once for those that train alike; give every job what won."""
     groups: dict[Hashable, list[int]] = {}
     for number, job in enumerate(jobs):
@@ -177,7 +179,7 @@ def _chosen(job: Job) -> tuple[Method, Training]:
     return chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
 
 
-def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, Said]]:
+def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, JobEvent]]:
     members: dict[Hashable, Member] = {}
     waiting: dict[Hashable, list[tuple[int, int]]] = {}  # a training, and the (job, network) that wait for it
     networks: dict[int, int] = {}
@@ -249,20 +251,20 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
         arrays = {**found.arrays, **seen, **_history(networks)}
         return Outcome("ok", metrics=found.metrics, training=record, arrays=arrays)
     except Exception as error:
-        return Outcome("failed", told(error))
+        return Outcome("failed", error_text(error))
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Return the reason in one line, then the traceback."""
     return "\n".join([in_one_line(error), "", "".join(traceback.format_exception(error))])
 
 
 def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
     """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
-    told = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
+    losses_of = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
     for k, network in enumerate(networks):
-        told[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
-    names = {"history/train_loss": told[0], "history/validation_loss": told[1]}
+        losses_of[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
+    names = {"history/train_loss": losses_of[0], "history/validation_loss": losses_of[1]}
     return {name: losses for name, losses in names.items() if not np.isnan(losses).all()}
 
 

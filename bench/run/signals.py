@@ -1,4 +1,4 @@
-"""Stopping a run: once politely, twice at once. SIGTERM, which clusters send, counts like Ctrl-C."""
+"""Stopping a run: the first signal lets it finish its cells, the second ends it. SIGTERM counts like Ctrl-C."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class Stop:
-    """Whether, and by which signal, the user asked to stop."""
+    """Whether, and by which signal, the run is to be stopped."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -17,20 +17,20 @@ class Stop:
 
 
 @contextmanager
-def polite_stop(tell: Callable[[str], None]) -> Iterator[Stop]:
+def polite_stop(notify: Callable[[str], None]) -> Iterator[Stop]:
     """Inside the block the first signal only sets the flag; the second raises KeyboardInterrupt."""
     stop = Stop()
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if stop:
             raise KeyboardInterrupt
         stop.signal = number
-        tell("finishing the cells in work and storing them; once more stops at once")
+        notify("finishing the cells in work and storing them; once more stops at once")
 
     numbers = (signal.SIGINT, signal.SIGTERM)
-    # What was started to ignore a signal (nohup, a script's background job) goes on ignoring it.
-    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, asked) for number in heard}
+    # A process that was started to ignore a signal (nohup, a script's background job) goes on ignoring it.
+    handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in handled}
     try:
         yield stop
     finally:

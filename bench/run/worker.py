@@ -1,8 +1,8 @@
-"""Carrying out orders, in whichever process: cells are rebuilt from their specs, outcomes go back as letters.
+"""The worker's side of a run, in whichever process: cells are rebuilt from their specifications and computed.
 
-A spec says everything, so an order is plain data, and a worker on another machine rebuilds what it needs from its own
-plug-ins and files. What it rebuilds must be what the driver meant: other rows or another plug-in fail the cell with
-one line, they never give numbers under the wrong key.
+A specification holds everything, so an order is plain data, and a worker on another machine rebuilds what it needs from
+its own plug-ins and files. What it rebuilds must be what the driver meant: other rows or another plug-in fail the cell
+with one line, they never give numbers under the wrong key.
 """
 
 import hashlib
@@ -13,16 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.machine.environment import facts
 from bench.plan.cells import checked, fingerprint, plugin_spec
 from bench.plugins.registry import Kind, Registry
-from bench.run import jobs as carried
-from bench.run.jobs import Job, told
-from bench.spec.cell import Outcome, to_bytes
+from bench.run.jobs import Job, JobEvent, error_text, run_jobs
+from bench.spec.cell import Outcome
 from bench.spec.spec import HARNESS, CellSpec, PluginSpec, read_spec
 from bench.training.checkpoints import place_of
 from bench.training.limits import Limits
@@ -38,8 +37,8 @@ class PluginFile:
 
 
 @dataclass(frozen=True)
-class Errand:
-    """One cell to be carried out: its key, its spec, and its search as JSON where that was done before."""
+class WorkItem:
+    """One cell to be computed: its key, its specification, and its search as JSON where that was done before."""
 
     key: str
     spec: str
@@ -47,49 +46,45 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Cells that one worker carries out together: plain data."""
+class WorkOrder:
+    """Cells that one worker computes together: plain data."""
 
     number: int
-    errands: tuple[Errand, ...]
+    items: tuple[WorkItem, ...]
     plugins: tuple[PluginFile, ...] = ()
     device: str = "cpu"
     limits: Limits = Limits()
 
 
 @dataclass(frozen=True)
-class Letter:
-    """What a worker sends while it carries out an order."""
+class Message:
+    """What a worker reports while it works on an order."""
 
     order: int
-    kind: Literal["outcome", "search", "progress"]
     key: str  # of the cell; empty where it is about the order
-    content: bytes
+    content: JobEvent
 
 
-def carry_out(order: Order) -> Iterator[Letter]:
-    """Carry out an order; send each cell's outcome as it ends, and what is known before."""
+def run_order(order: WorkOrder) -> Iterator[Message]:
+    """Compute the cells of an order; report each outcome as it ends, and searches and progress before it."""
     environment = _facts(order.device)
     jobs: dict[str, Job] = {}
-    shares = _Shares(errand.key for errand in order.errands)
+    shares = _Shares(item.key for item in order.items)
 
-    def ended(key: str, outcome: Outcome) -> Letter:
-        timed = replace(outcome, environment=environment, timing=shares.close(key))
-        return Letter(order.number, "outcome", key, to_bytes(timed))
+    def ended(key: str, outcome: Outcome) -> Message:
+        return Message(order.number, key, replace(outcome, environment=environment, timing=shares.close(key)))
 
-    for errand in order.errands:
+    for item in order.items:
         try:
-            jobs[errand.key] = _job(errand, order.plugins)
+            jobs[item.key] = _job(item, order.plugins)
         except Exception as error:  # a plug-in's or a file's fault is its own cell's
-            yield ended(errand.key, Outcome("failed", told(error)))
+            yield ended(item.key, Outcome("failed", error_text(error)))
     keys = list(jobs)
-    for number, said in carried.carry_out([jobs[key] for key in keys], order.device, order.limits):
-        if isinstance(said, Outcome):
-            yield ended(keys[number], said)
-        elif isinstance(said, Selection):
-            yield Letter(order.number, "search", keys[number], said.to_json().encode())
+    for number, event in run_jobs(list(jobs.values()), order.device, order.limits):
+        if isinstance(event, Outcome):
+            yield ended(keys[number], event)
         else:
-            yield Letter(order.number, "progress", "", json.dumps(vars(said)).encode())
+            yield Message(order.number, keys[number] if isinstance(event, Selection) else "", event)
 
 
 class _Shares:
@@ -114,9 +109,9 @@ def _facts(device: str) -> dict[str, Any]:
     return facts(device)
 
 
-def _job(errand: Errand, plugins: tuple[PluginFile, ...]) -> Job:
+def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     """Rebuild a cell from its spec; refuse what is not what the driver meant."""
-    spec = read_spec(errand.spec)
+    spec = read_spec(item.spec)
     if spec.harness != HARNESS:
         raise UserError(f"this worker's uqbench gives numbers of version {HARNESS}, the driver asks for {spec.harness}")
     dataset, own_dataset = _plugin("dataset", spec.dataset, plugins)
@@ -141,7 +136,7 @@ def _job(errand: Errand, plugins: tuple[PluginFile, ...]) -> Job:
     if own != spec:
         raise UserError(f"this worker would run another cell: {own.text}, the driver asks for {spec.text}")
     plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
-    selection = Selection.from_json(errand.search) if errand.search else None
+    selection = Selection.from_json(item.search) if item.search else None
     return Job(method, spec.protocol, split, spec.seed, data, plugin, place_of(spec), spec.space, selection)
 
 

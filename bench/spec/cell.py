@@ -1,4 +1,4 @@
-"""A cell and what became of it, also in the form that travels between processes: JSON and plain arrays, never code.
+"""A cell and its outcome. Between processes an outcome travels as JSON and plain arrays, never as code.
 
 Light to import: neither torch nor the database.
 """
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell."""
+    """The result of a cell, or why there is none."""
 
     status: Status
     message: str = ""
@@ -47,11 +47,15 @@ class Outcome:
     environment: Mapping[str, Any] = field(default_factory=dict)  # of the process that made it
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What crosses to another process or machine holds no object of a plug-in's.
+        return from_bytes, (to_bytes(self),)
+
 
 def to_bytes(outcome: Outcome) -> bytes:
     """Return an outcome as a zip of plain arrays, the rest of it as JSON among them."""
     about = {f.name: getattr(outcome, f.name) for f in fields(outcome) if f.name != "arrays"}
-    about["metrics"] = {name: _told(value) for name, value in outcome.metrics.items()}
+    about["metrics"] = {name: _plain(value) for name, value in outcome.metrics.items()}
     text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), dtype=np.uint8)
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, about=text, **{f"array.{name}": a for name, a in outcome.arrays.items()})
@@ -67,6 +71,6 @@ def from_bytes(content: bytes) -> Outcome:
     return Outcome(**about, arrays=arrays)
 
 
-def _told(value: float) -> float | str:
+def _plain(value: float) -> float | str:
     """JSON has no infinity: a log-likelihood that is infinite travels as a word."""
     return value if math.isfinite(value) else str(value)

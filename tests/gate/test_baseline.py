@@ -1,5 +1,6 @@
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from bench.errors import UserError
 from bench.gate.baseline import read_baseline, write_baseline
-from bench.gate.same_suite import asked_differently
+from bench.gate.same_suite import suite_differences
 from bench.gate.values import Measured
+from bench.plan.suite import Suite
 from tests.fixtures.gate import baseline, measured
 
 PLACE = ("toy", "m")
@@ -77,7 +79,11 @@ def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
         read_baseline(tmp_path / "none.json")
 
 
-def test_what_is_asked_differently_is_named_and_what_is_new_is_not() -> None:
+def suite_of(content: Mapping[str, object]) -> Suite:
+    return Suite.model_validate({"name": "tiny", "title": "Tiny", **content})
+
+
+def test_what_differs_is_named_and_what_is_new_is_not() -> None:
     then = {
         "baseline": "a",
         "datasets": {"toy": {"use": ""}},
@@ -90,12 +96,12 @@ def test_what_is_asked_differently_is_named_and_what_is_new_is_not() -> None:
         "methods": {"a": {"rate": 0.2}},
         "protocol": {"training": {"epochs": 4}},
     }
-    assert asked_differently(then, now) == [
+    assert suite_differences(then, suite_of(now)) == [
         "methods.a.rate was 0.1 and is 0.2",
         "training.batch was 8 and is 32",
         "training.epochs was 3 and is 4",
     ]
-    assert asked_differently(then, then) == []
+    assert suite_differences(then, suite_of(then)) == []
 
 
 def test_a_default_that_is_written_out_is_nothing_else() -> None:
@@ -112,13 +118,13 @@ def test_a_default_that_is_written_out_is_nothing_else() -> None:
         "methods": {"a": {}},
         "protocol": protocol,
     }
-    assert asked_differently(then, now) == ["datasets.wine.draws was 100 and is 7"]
+    assert suite_differences(then, suite_of(now)) == ["datasets.wine.draws was 100 and is 7"]
 
 
 def test_a_baseline_of_keys_that_are_gone_is_told() -> None:
     asked: dict[str, object] = {"baseline": None, "datasets": {"toy": {}}, "methods": {"a": {}}, "protocol": {}}
-    (line,) = asked_differently({**asked, "protocol": {"gone": 3}}, asked)
-    assert "is not understood any more" in line
+    (line,) = suite_differences({**asked, "protocol": {"gone": 3}}, suite_of(asked))
+    assert "cannot be read any more" in line
     assert "gone" in line
 
 

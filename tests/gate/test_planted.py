@@ -16,8 +16,8 @@ import bench.methods._weight_noise as weight_noise
 import bench.training.drawing
 from bench.gate.baseline import Baseline
 from bench.gate.decide import Gate, gate
-from bench.gate.measure import Measuring, gate_suite, store_for
-from bench.gate.same_suite import asked_of
+from bench.gate.measure import SuiteMeasurer, gate_suite, store_for
+from bench.gate.same_suite import suite_content
 from bench.gate.verdicts import Rules
 from bench.metrics import Metric, calibration
 from bench.metrics.bins import bin_index
@@ -63,12 +63,12 @@ def suite_of(name: str, text: str) -> Suite:
 
 def baseline_of(suite: Suite) -> Baseline:
     with store_for(None) as store:
-        return Baseline(suite.name, asked_of(suite), Measuring(suite, Registry(), store)(suite.seeds), ())
+        return Baseline(suite.name, suite_content(suite), SuiteMeasurer(suite, Registry(), store)(suite.seeds), ())
 
 
 def gated(suite: Suite, held_to: Baseline) -> Gate:
     with store_for(None) as store:
-        return gate_suite(suite, held_to, Measuring(suite, Registry(), store))
+        return gate_suite(suite, held_to, SuiteMeasurer(suite, Registry(), store))
 
 
 def named(made: Gate, verdict: str) -> set[tuple[str, str]]:
@@ -103,7 +103,7 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
     right = baseline_of(suite)
     monkeypatch.setattr(bench.api.optim, "decayed", undecayed)
     with store_for(None) as store:
-        wrong = Measuring(suite, Registry(), store)(suite.seeds)
+        wrong = SuiteMeasurer(suite, Registry(), store)(suite.seeds)
     made = gate(right, lambda seeds, places: wrong, Rules())
     assert ("deterministic", "rmse") in named(made, "regressed")
     mended = gate(Baseline(suite.name, right.asked, wrong, ()), lambda seeds, places: right.measured, Rules())

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from bench.plan.cells import Task, plan
 from bench.plan.suite import load_suite
-from bench.plan.units import BYTES, LONGEST, Cost, Unit, Units, cut, makespan
+from bench.plan.units import BYTES, LONGEST, Estimate, Unit, Units, cut, makespan
 from bench.plugins.registry import Registry
 from bench.spec.cell import Cell
 
-SMALL = Cost(steps=1000, seconds_a_member_step=1e-5, networks=1, seconds_beside=0.01, bytes=1000, large=False)
+SMALL = Estimate(steps=1000, seconds_a_member_step=1e-5, networks=1, seconds_beside=0.01, bytes=1000, large=False)
 
 
-def unit(name: str, repeats: int, cost: Cost = SMALL) -> Unit:
+def unit(name: str, repeats: int, cost: Estimate = SMALL) -> Unit:
     return Unit(tuple((Cell(f"{name}{seed}", "data", seed, name, seed, "{}"),) for seed in range(repeats)), cost)
 
 
@@ -41,10 +41,10 @@ def test_cutting_loses_no_cell_and_ends_no_later(sizes: list[tuple[int, float, i
     for piece in pieces:
         single = len(piece.repeats) == 1
         assert single or piece.seconds <= LONGEST
-        assert single or piece.cost.bytes * len(piece.repeats) <= BYTES
+        assert single or piece.estimate.bytes * len(piece.repeats) <= BYTES
     if all(len(piece.repeats) == len(before.repeats) for piece, before in zip(pieces, whole, strict=False)):
         return
-    if all(each.seconds <= LONGEST and each.cost.bytes * len(each.repeats) <= BYTES for each in whole):
+    if all(each.seconds <= LONGEST and each.estimate.bytes * len(each.repeats) <= BYTES for each in whole):
         assert makespan(pieces, workers) <= makespan(whole, workers)  # cut only where that pays
 
 
@@ -70,7 +70,7 @@ def test_methods_that_train_alike_are_one_unit() -> None:
     assert frozenset({"deterministic", "deep-ensemble"}) in together
     assert frozenset({"mc-dropout"}) in together
     (ensemble,) = (each for each in collected.cut(1) if "deep-ensemble" in {cell.method for cell in each.cells})
-    assert ensemble.cost.networks == 5  # the single network is one of them
+    assert ensemble.estimate.networks == 5  # the single network is one of them
     assert [len(repeat) for repeat in ensemble.repeats] == [2, 2, 2]
 
 

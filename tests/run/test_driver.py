@@ -12,6 +12,7 @@ from bench.errors import UserError
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
 from bench.run.driver import Summary, run
+from bench.run.monitor import Monitor
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store
 
@@ -34,13 +35,23 @@ def new_store(tmp_path: Path, name: str) -> Store:
     return Store(str(tmp_path / f"{name}.db"))
 
 
+class Watcher(Monitor):
+    """Calls a function for every cell that has a result."""
+
+    def __init__(self, watch: Callable[[Cell, Outcome | None], None]) -> None:
+        self.watch = watch
+
+    def cell_done(self, cell: Cell, outcome: Outcome | None) -> None:
+        self.watch(cell, outcome)
+
+
 def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store) -> None:
     seen: list[tuple[str, int, str]] = []
 
     def watch(cell: Cell, outcome: Outcome | None) -> None:
         seen.append((cell.method, cell.seed, outcome.status if outcome else "stored before"))
 
-    summary = run(tiny, Registry(), store, watch=watch)
+    summary = run(tiny, Registry(), store, monitor=Watcher(watch))
     assert (summary.stored, summary.skipped, summary.failures, summary.well) == (4, 0, [], True)
     assert sorted(seen) == [(m, s, "ok") for m in ("deterministic", "mc-dropout") for s in (0, 1)]
     for row in store.cells("tiny"):
@@ -116,7 +127,7 @@ def test_a_second_run_trains_nothing(tiny: Suite, store: Store) -> None:
     before = values(store)
 
     seen: list[Outcome | None] = []
-    summary = run(tiny, Registry(), store, watch=lambda cell, outcome: seen.append(outcome))
+    summary = run(tiny, Registry(), store, monitor=Watcher(lambda cell, outcome: seen.append(outcome)))
     assert (summary.stored, summary.skipped) == (0, 4)
     assert seen == [None] * 4, "a stored cell ran again"
     assert values(store) == before
@@ -139,7 +150,7 @@ def test_a_run_that_was_stopped_is_completed_to_the_same_bits(after: int, tiny: 
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        run(tiny, Registry(), parts, watch=stop)
+        run(tiny, Registry(), parts, monitor=Watcher(stop))
     assert sum(s == "ok" for found in statuses(parts).values() for s in found) == after
     assert run(tiny, Registry(), parts).skipped == after
     assert values(parts) == values(whole)

@@ -21,7 +21,7 @@ from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run import jobs as jobs_module
 from bench.run.driver import run
-from bench.run.jobs import Job, carry_out, outcomes
+from bench.run.jobs import Job, outcomes, run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Architecture, Protocol, Training
 from bench.spec.spec import read_spec
@@ -58,7 +58,7 @@ def test_a_search_is_what_a_loop_over_configurations_and_folds_finds() -> None:
     grid: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.1]}
     protocol = replace(PROTOCOL, folds=2, grid=grid)
     job = Job(MCDropout(), protocol, data, seed=7, space=space)
-    said = [each for _, each in carry_out([job])]
+    said = [each for _, each in run_jobs([job])]
     (selection,) = (each for each in said if isinstance(each, Selection))
     (outcome,) = (each for each in said if isinstance(each, Outcome))
     by_hand = []

@@ -18,8 +18,8 @@ from bench.plan.cells import Task, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
 from bench.run.jobs import Job
-from bench.run.worker import Errand, Order, carry_out
-from bench.spec.cell import Outcome, from_bytes
+from bench.run.worker import WorkItem, WorkOrder, run_order
+from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
 from bench.spec.spec import FORMAT, CellSpec, PluginSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
@@ -140,8 +140,9 @@ def planned(tiny: Suite) -> CellSpec:
 
 
 def outcome_of(text: str) -> Outcome:
-    (outcome,) = (each for each in carry_out(Order(1, (Errand("key", text),))) if each.kind == "outcome")
-    return from_bytes(outcome.content)
+    messages = run_order(WorkOrder(1, (WorkItem("key", text),)))
+    (outcome,) = (each.content for each in messages if isinstance(each.content, Outcome))
+    return outcome
 
 
 @every_field
@@ -154,7 +155,7 @@ def test_a_worker_runs_what_every_field_says_or_refuses(
         jobs.extend(made)
         yield from ((number, Outcome("ok")) for number in range(len(made)))
 
-    monkeypatch.setattr("bench.run.worker.carried.carry_out", record)
+    monkeypatch.setattr("bench.run.worker.run_jobs", record)
     outcome = outcome_of(changed(planned, name).text)
     if outcome.status == "failed":  # this worker cannot make other rows or another version's numbers
         assert name in ("dataset", "data", "split", "harness")

@@ -1,8 +1,8 @@
-"""Engines: where orders are carried out.
+"""Executors: where work orders are computed.
 
-An engine is an executor in the sense of `concurrent.futures` whose calls are generators: what a call yields comes back
-while it still runs, so that the driver, which is the only writer, stores each cell the moment it ends. The future is
-done when the generator is; it raises `LostWorkerError` when its worker died.
+An executor is one in the sense of `concurrent.futures` whose calls are generators: what a call yields comes back while
+it still runs, so that the driver, which is the only writer, stores each cell the moment it ends. The future is done
+when the generator is; it raises `LostWorkerError` when its worker died.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,20 +18,20 @@ class LostWorkerError(Exception):
     """A worker ended before its call did; says how."""
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     """Workers, and what they send while they work."""
 
     @property
     def workers(self) -> int:
-        """How many calls can be carried out at once."""
+        """How many calls can run at once."""
         ...
 
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
-        """Have a call carried out."""
+        """Start a call."""
         ...
 
     def receive(self, seconds: float) -> list[Any]:
-        """Return what arrived; wait at most so long for the first, less if a call ends."""
+        """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
         ...
 
     def close(self, *, now: bool = False) -> None:

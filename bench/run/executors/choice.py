@@ -1,4 +1,4 @@
-"""Which engine a run gets, from what the command line says."""
+"""Which executor a run gets, from the options of the command line."""
 
 import os
 from collections.abc import Callable
@@ -6,9 +6,9 @@ from typing import Literal
 
 from bench.errors import UserError
 from bench.machine.environment import cores
-from bench.run.executors import Engine
-from bench.run.executors.inline import InlineEngine
-from bench.run.executors.local import LocalEngine, Settings
+from bench.run.executors import Executor
+from bench.run.executors.inline import InlineExecutor
+from bench.run.executors.local import LocalExecutor, Settings
 
 Name = Literal["auto", "inline", "local", "dask"]
 
@@ -17,8 +17,8 @@ SECONDS_THAT_PAY_FOR_WORKERS = 20.0  # starting them takes some seconds
 
 def choose(
     name: Name, workers: int | None, address: str | None, device: str, time_limit: float | None
-) -> Callable[[float], Engine]:
-    """Return what makes the engine, once the seconds of work are known."""
+) -> Callable[[float], Executor]:
+    """Return a function that builds the executor, once the seconds of work are known."""
     if address is not None and name not in ("auto", "dask"):
         raise UserError(f"--address {address}: only --engine dask has an address")
     if address is not None and workers is not None:
@@ -31,19 +31,19 @@ def choose(
         raise UserError("--time-limit: --engine inline cannot end a call that hangs; use --engine local")
     count = workers or _devices(device)
 
-    def made(seconds: float) -> Engine:
+    def build(seconds: float) -> Executor:
         if address is not None or name == "dask":
-            from bench.run.executors.dask import ClusterEngine
+            from bench.run.executors.dask import ClusterExecutor
 
             resources = {"GPU": 1.0} if device == "cuda" else None
-            return ClusterEngine(address, count, threads=_threads(count), resources=resources, time_limit=time_limit)
+            return ClusterExecutor(address, count, threads=_threads(count), resources=resources, time_limit=time_limit)
         small = count == 1 or seconds < SECONDS_THAT_PAY_FOR_WORKERS
         if name == "inline" or (name == "auto" and workers is None and time_limit is None and small):
-            return InlineEngine()
+            return InlineExecutor()
         places = [{"CUDA_VISIBLE_DEVICES": _visible(k)} if device == "cuda" else {} for k in range(count)]
-        return LocalEngine([Settings(_threads(count), place, time_limit) for place in places])
+        return LocalExecutor([Settings(_threads(count), place, time_limit) for place in places])
 
-    return made
+    return build
 
 
 def _threads(workers: int) -> int:

@@ -1,7 +1,7 @@
 """Workers of a Dask cluster: a running scheduler by address, or a cluster on this machine.
 
 Orders go out and outcomes come back through Dask's own connections, so workers need no shared disk. Where a worker
-dies, Dask gives its order to another; what had arrived before is simply received twice and stored once.
+dies, Dask gives its order to another; outcomes that had arrived before are received twice and stored once.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ from bench.errors import UserError
 from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
 
 
-class ClusterEngine:
-    """Carries out calls on the workers of a Dask cluster."""
+class ClusterExecutor:
+    """Runs calls on the workers of a Dask cluster."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class ClusterEngine:
         self._executor = self._client.get_executor(pure=False, retries=0, resources=dict(resources or {}))
         self._time_limit = time_limit
         self._name = f"uqbench-{uuid.uuid4().hex}"
-        self._mail = distributed.Queue(self._name, client=self._client)
+        self._queue = distributed.Queue(self._name, client=self._client)
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._calls: dict[str, Future[None]] = {}
         self._inner: dict[str, Any] = {}
-        self._deaf = ""  # why nothing can be heard any more
+        self._lost = ""  # why the scheduler cannot be reached any more
         self._closing = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -71,16 +71,16 @@ class ClusterEngine:
         return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
-        """Have a call carried out by a worker that has what the engine's resources ask for."""
-        self._require_hearing()
+        """Start a call on a worker that has the resources which the executor requires."""
+        self._require_connection()
         outer: Future[None] = Future()
         number = uuid.uuid4().hex
         self._calls[number] = outer  # before it can end
-        inner = self._executor.submit(_carried_out, self._name, number, self._time_limit, call, arguments)
+        inner = self._executor.submit(_run_call, self._name, number, self._time_limit, call, arguments)
         self._inner[number] = inner
 
         def ended(inner: "Future[None]") -> None:
-            # A good end is told by the call's last letter: only then all before it have arrived.
+            # A good end is reported by the call's last message: only then all before it have arrived.
             if not inner.cancelled() and inner.exception() is None:
                 return
             if inner.cancelled() or type(inner.exception()).__name__ == "KilledWorker":
@@ -92,8 +92,8 @@ class ClusterEngine:
         return outer
 
     def receive(self, seconds: float) -> list[Any]:
-        """Return what arrived; wait at most so long for the first, less if a call ends."""
-        self._require_hearing()
+        """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
+        self._require_connection()
         found = []
         with contextlib.suppress(queue.Empty):
             found.append(self._inbox.get(timeout=seconds))
@@ -108,31 +108,31 @@ class ClusterEngine:
             inner.cancel()
         self._reader.join(timeout=5)
         with contextlib.suppress(Exception):  # a scheduler that is gone has no queue to be closed
-            self._mail.close()
+            self._queue.close()
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
     def _read(self) -> None:
-        """Take letters out of the scheduler's queue, for the driver's thread."""
+        """Take messages out of the scheduler's queue, for the driver's thread."""
         while not self._closing:
             try:
-                kind, number, content = self._mail.get(timeout=1)
+                kind, number, content = self._queue.get(timeout=1)
                 if kind == "message":
                     self._inbox.put(pickle.loads(content))  # as the scheduler itself sends calls and arguments
                 else:
                     self._end(number, None if kind == "end" else LostWorkerError(content))
             except TimeoutError:
                 continue
-            except Exception as error:  # nothing that runs would ever be heard of: no cell's fault
-                self._deaf = f"{type(error).__name__}: {error}"
+            except Exception as error:  # nothing that runs would ever report: no cell's fault
+                self._lost = f"{type(error).__name__}: {error}"
                 self._inbox.put(_WAKE)
                 return
 
-    def _require_hearing(self) -> None:
-        if self._deaf and not self._closing:
+    def _require_connection(self) -> None:
+        if self._lost and not self._closing:
             raise UserError(
-                f"--engine dask: the scheduler cannot be heard any more ({self._deaf}); what arrived is stored"
+                f"--engine dask: the scheduler cannot be reached any more ({self._lost}); what arrived is stored"
             )
 
     def _end(self, number: str, error: BaseException | None) -> None:
@@ -165,25 +165,23 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _carried_out(name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]) -> None:
-    """On a worker: carry out a call and send what it yields."""
+def _run_call(name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]) -> None:
+    """On a worker: run a call and send what it yields."""
     # A Dask worker may have several threads, but torch's global state (its generator, its threads) is the process's.
     with _one_at_a_time:
-        _carried_out_alone(name, number, time_limit, call, arguments)
+        _run_alone(name, number, time_limit, call, arguments)
 
 
 _one_at_a_time = threading.Lock()
 
 
-def _carried_out_alone(
-    name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]
-) -> None:
+def _run_alone(name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]) -> None:
     import distributed
 
-    mail = distributed.Queue(name)
+    messages = distributed.Queue(name)
 
     def out_of_time() -> None:
-        mail.put(("late", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
+        messages.put(("late", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
         os._exit(1)  # Dask starts another worker process in its place
 
     watchdog = threading.Timer(time_limit, out_of_time) if time_limit is not None else None
@@ -192,8 +190,8 @@ def _carried_out_alone(
         watchdog.start()
     try:
         for message in call(*arguments):
-            mail.put(("message", number, pickle.dumps(message)))
-        mail.put(("end", number, ""))
+            messages.put(("message", number, pickle.dumps(message)))
+        messages.put(("end", number, ""))
     finally:
         if watchdog is not None:
             watchdog.cancel()

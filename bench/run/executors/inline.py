@@ -1,4 +1,4 @@
-"""The engine without workers: calls are carried out by this process, one after another."""
+"""The executor without workers: this process runs the calls, one after another."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from typing import Any
 from bench.run.executors import Call
 
 
-class InlineEngine:
-    """Carries a call out while its results are asked for."""
+class InlineExecutor:
+    """Runs a call while its messages are received."""
 
     workers = 1
 
@@ -17,7 +17,7 @@ class InlineEngine:
         self._calls: deque[tuple[Iterator[Any], Future[None]]] = deque()
 
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
-        """Note a call."""
+        """Put a call in the queue."""
         future: Future[None] = Future()
         self._calls.append((call(*arguments), future))
         return future
@@ -30,11 +30,11 @@ class InlineEngine:
                 return [next(running)]
             except StopIteration:
                 future.set_result(None)
-            except Exception as error:  # the runner tells it
+            except Exception as error:  # reported by the driver
                 future.set_exception(error)
             self._calls.popleft()
         return []
 
     def close(self, *, now: bool = False) -> None:
-        """Forget what was not carried out."""
+        """Forget the calls that did not run."""
         self._calls.clear()

@@ -12,6 +12,7 @@ import contextlib
 import faulthandler
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import tempfile
@@ -39,7 +40,7 @@ class Settings:
     time_limit: float | None = None  # seconds a call may take; then the worker ends itself
 
 
-class LocalEngine(Executor):
+class LocalExecutor(Executor):
     """A fixed number of worker processes."""
 
     def __init__(self, settings: list[Settings]) -> None:
@@ -53,7 +54,7 @@ class LocalEngine(Executor):
         atexit.register(self._kill)
 
     def submit(self, call: Call, /, *arguments: Any, **named: Any) -> "Future[None]":  # type: ignore[override]
-        """Have a call carried out by the next free worker."""
+        """Start a call on the next free worker."""
         if named:
             raise TypeError("a worker's call takes no named arguments")
         future: Future[None] = Future()
@@ -62,7 +63,7 @@ class LocalEngine(Executor):
         return future
 
     def receive(self, seconds: float) -> list[Any]:
-        """Return what arrived; wait at most so long for the first, less if a call ends."""
+        """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
         found = []
         with contextlib.suppress(queue.Empty):
             found.append(self._inbox.get(timeout=seconds))
@@ -114,13 +115,13 @@ class _Feeder(threading.Thread):
         os.close(handle)
 
     def run(self) -> None:
-        """Carry out calls until there are no more."""
+        """Run calls until there are no more."""
         while (item := self.calls.get()) is not None and not self.closing:
             future, call, arguments = item
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                self._carry_out(call, arguments)
+                self._run_call(call, arguments)
                 future.set_result(None)
             except (EOFError, OSError) as error:
                 future.set_exception(LostWorkerError(self._reason(error)))
@@ -134,7 +135,7 @@ class _Feeder(threading.Thread):
             self.process.join()
         Path(self.stack_file).unlink(missing_ok=True)
 
-    def _carry_out(self, call: Call, arguments: tuple[Any, ...]) -> None:
+    def _run_call(self, call: Call, arguments: tuple[Any, ...]) -> None:
         if self.process is None or not self.process.is_alive() or self.pipe is None:
             self.process = None
             self.pipe, theirs = _processes.Pipe()
@@ -152,10 +153,10 @@ class _Feeder(threading.Thread):
                 return
             if kind == "error":
                 raise RuntimeError(content)
-            self.inbox.put(content)
+            self.inbox.put(pickle.loads(content))  # as the pipe itself sends calls and arguments
 
     def _reason(self, error: Exception) -> str:
-        """Say how the worker ended."""
+        """Return how the worker ended, in words."""
         if self.process is None:
             return f"its worker could not be started: {error}"
         self.process.join(timeout=5)
@@ -172,7 +173,7 @@ class _Feeder(threading.Thread):
 
 
 def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
-    """Be a worker: carry out calls until the driver says so, or is gone."""
+    """Be a worker: run calls until the driver says stop, or is gone."""
     # Ctrl-C and a cluster's SIGTERM reach the whole group; the driver decides what becomes of the workers.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
@@ -194,8 +195,8 @@ def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
 def _answers(call: Call, arguments: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     try:
         for message in call(*arguments):
-            yield "message", message
-    except Exception as error:  # told by the driver
+            yield "message", pickle.dumps(message)  # here, where one that is not plain data is the call's error
+    except Exception as error:  # reported by the driver
         yield "error", f"{type(error).__name__}: {error}"
     else:
         yield "end", None

@@ -25,7 +25,7 @@ from bench.probes.latency import series as timed_series
 from bench.probes.latency.machine_load import Gpu
 from bench.probes.latency.passes import Mode, Workload
 from bench.probes.latency.series import Series, time_rounds
-from bench.run.driver import rerun, run
+from bench.run.driver import RunSettings, rerun, run
 from bench.spec.cell import Cell, Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store
@@ -296,7 +296,9 @@ def test_a_wrong_option_is_answered_in_one_line(change: str, message: str) -> No
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_is_measured_by_its_own_clock(store: Store) -> None:
-    summary = run(small("network.hidden=[2000, 2000]", "probe.rows=2000"), Registry(), store, device="cuda")
+    summary = run(
+        small("network.hidden=[2000, 2000]", "probe.rows=2000"), Registry(), store, RunSettings(device="cuda")
+    )
     assert summary.well
     results = StoredResults(store, "latency-tabular")
     about = json.loads(results.cells.iloc[0]["training"])["latency"]["facts"]

@@ -13,33 +13,33 @@ from typing import Any
 import pytest
 
 from bench.run.executors import OUT_OF_TIME, LostWorkerError, local
-from bench.run.executors.local import LocalEngine, Settings
+from bench.run.executors.local import LocalExecutor, Settings
 from tests.run.executors import calls
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def engine() -> Iterator[LocalEngine]:
-    made = LocalEngine([Settings(), Settings()])
+def engine() -> Iterator[LocalExecutor]:
+    made = LocalExecutor([Settings(), Settings()])
     yield made
     made.close(now=True)
 
 
-def collected(engine: LocalEngine, *futures: "Future[None]") -> list[Any]:
+def collected(engine: LocalExecutor, *futures: "Future[None]") -> list[Any]:
     found: list[Any] = []
     while not all(future.done() for future in futures):
         found += engine.receive(0.2)
     return found + engine.receive(0.0)
 
 
-def test_what_calls_yield_arrives_before_they_are_done(engine: LocalEngine) -> None:
+def test_what_calls_yield_arrives_before_they_are_done(engine: LocalExecutor) -> None:
     futures = [engine.submit(calls.counted, count) for count in (3, 4, 0)]
     assert sorted(collected(engine, *futures)) == sorted([0, 1, 2, 0, 1, 2, 3])
     assert [future.exception() for future in futures] == [None] * 3
 
 
-def test_an_error_of_a_call_is_told_and_the_worker_lives(engine: LocalEngine) -> None:
+def test_an_error_of_a_call_is_told_and_the_worker_lives(engine: LocalExecutor) -> None:
     first = engine.submit(calls.failing)
     assert collected(engine, first) == [1]
     assert str(first.exception()) == "OSError: no luck"
@@ -47,7 +47,7 @@ def test_an_error_of_a_call_is_told_and_the_worker_lives(engine: LocalEngine) ->
     assert collected(engine, again) == [0]
 
 
-def test_a_dead_worker_costs_its_own_call_only(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_dead_worker_costs_its_own_call_only(engine: LocalExecutor, tmp_path: Path) -> None:
     other = engine.submit(calls.sleeping, 2.0)
     dying = engine.submit(calls.killed, str(tmp_path / "marker"))
     found = collected(engine, other, dying)
@@ -60,7 +60,7 @@ def test_a_dead_worker_costs_its_own_call_only(engine: LocalEngine, tmp_path: Pa
 
 
 def test_a_worker_sets_its_threads_before_torch_is_loaded() -> None:
-    engine = LocalEngine([Settings(threads=1)])
+    engine = LocalExecutor([Settings(threads=1)])
     future = engine.submit(calls.told_environment)
     before, after = collected(engine, future)
     engine.close()
@@ -69,7 +69,7 @@ def test_a_worker_sets_its_threads_before_torch_is_loaded() -> None:
 
 
 def test_a_call_that_never_ends_is_ended(tmp_path: Path) -> None:
-    engine = LocalEngine([Settings(time_limit=1.0)])
+    engine = LocalExecutor([Settings(time_limit=1.0)])
     future = engine.submit(calls.hanging)
     assert collected(engine, future) == ["begun"]
     message = str(future.exception())
@@ -80,7 +80,7 @@ def test_a_call_that_never_ends_is_ended(tmp_path: Path) -> None:
     engine.close()
 
 
-def test_a_worker_that_cannot_be_started_is_a_lost_one(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_be_started_is_a_lost_one(engine: LocalExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(process: Any) -> None:
         raise BlockingIOError("too many processes")
 
@@ -96,7 +96,7 @@ def test_a_worker_that_cannot_be_started_is_a_lost_one(engine: LocalEngine, monk
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.05])
 def test_closing_at_once_waits_for_nobody(seconds: float) -> None:
-    engine = LocalEngine([Settings(), Settings()])
+    engine = LocalExecutor([Settings(), Settings()])
     for _ in range(3):
         engine.submit(calls.hanging)
     time.sleep(seconds)
@@ -104,7 +104,7 @@ def test_closing_at_once_waits_for_nobody(seconds: float) -> None:
     assert engine.pids() == []
 
 
-def test_workers_do_not_mind_the_signals_of_the_terminal(engine: LocalEngine) -> None:
+def test_workers_do_not_mind_the_signals_of_the_terminal(engine: LocalExecutor) -> None:
     future = engine.submit(calls.sleeping, 1.5)
     while engine.receive(0.2) != ["begun"]:
         pass
@@ -118,10 +118,10 @@ def test_workers_do_not_mind_the_signals_of_the_terminal(engine: LocalEngine) ->
 def test_workers_end_with_their_driver() -> None:
     code = (
         "import sys, time\n"
-        "from bench.run.executors.local import LocalEngine, Settings\n"
+        "from bench.run.executors.local import LocalExecutor, Settings\n"
         "from tests.run.executors import calls\n"
         "if __name__ == '__main__':\n"
-        "    engine = LocalEngine([Settings()])\n"
+        "    engine = LocalExecutor([Settings()])\n"
         "    engine.submit(calls.told_pid)\n"
         "    pid = engine.receive(60)[0]\n"
         "    engine.submit(calls.hanging)\n"

@@ -9,12 +9,12 @@ import pytest
 from bench.errors import UserError
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.run.driver import rerun, run
-from bench.run.executors import Engine
+from bench.run.driver import RunSettings, rerun, run
+from bench.run.executors import Executor
 from bench.run.executors.choice import choose
-from bench.run.executors.local import LocalEngine, Settings
-from bench.run.worker import Errand, Order, PluginFile, carry_out
-from bench.spec.cell import from_bytes
+from bench.run.executors.local import LocalExecutor, Settings
+from bench.run.worker import PluginFile, WorkItem, WorkOrder, run_order
+from bench.spec.cell import Outcome
 from bench.store.store import Store
 
 WritePlugin = Callable[[str, str], Path]
@@ -42,25 +42,25 @@ def plugin(name: str, body: str) -> str:
 SHARED = plugin("Mine", "        return 2 * batch.loss(net(batch.x))\n")
 
 
-def cluster(workers: int) -> Engine:
+def cluster(workers: int) -> Executor:
     pytest.importorskip("distributed")
-    from bench.run.executors.dask import ClusterEngine
+    from bench.run.executors.dask import ClusterExecutor
 
-    return ClusterEngine(None, workers)
+    return ClusterExecutor(None, workers)
 
 
 @pytest.mark.filterwarnings("ignore")  # Dask's own, of its sockets and of its event loop
 @pytest.mark.parametrize(
-    "engine", [lambda: LocalEngine([Settings(), Settings()]), lambda: cluster(2)], ids=["local", "dask"]
+    "engine", [lambda: LocalExecutor([Settings(), Settings()]), lambda: cluster(2)], ids=["local", "dask"]
 )
 def test_every_engine_gives_the_same_bits(
-    engine: Callable[[], Engine], tiny_file: Path, store: Store, tmp_path: Path, write_plugin: WritePlugin
+    engine: Callable[[], Executor], tiny_file: Path, store: Store, tmp_path: Path, write_plugin: WritePlugin
 ) -> None:
     registry = Registry([write_plugin("mine", SHARED)])  # reaches the workers, too
     suite = load_suite(str(tiny_file), methods=["mine"])
     inline = Store(str(tmp_path / "inline.db"))
     run(suite, registry, inline)
-    summary = run(suite, registry, store, engine=engine())
+    summary = run(suite, registry, store, RunSettings(engine()))
     assert (summary.stored, summary.failures) == (6, [])
     assert values(store) == values(inline)
     assert len(values(store)) > 30
@@ -82,8 +82,8 @@ def test_deaths_and_endless_calls_cost_their_own_cells_only(
     ]
     names = ["once", "always", "endless"]
     suite = load_suite(str(tiny_file), ["seeds=1"], methods=names)
-    engine = LocalEngine([Settings(time_limit=12.0), Settings(time_limit=12.0)])
-    summary = run(suite, Registry(files), store, engine=engine)
+    executor = LocalExecutor([Settings(time_limit=12.0), Settings(time_limit=12.0)])
+    summary = run(suite, Registry(files), store, RunSettings(executor))
     assert statuses(store) == {
         "deterministic": ["ok"],
         "mc-dropout": ["ok"],
@@ -124,8 +124,9 @@ def test_a_worker_with_another_plugin_refuses(tiny_file: Path, store: Store, wri
     run(suite, Registry([path]), store)
     (row,) = (row for row in store.cells("tiny") if row["method"] == "mine")
     other = PluginFile("/nowhere/mine.py", path.read_bytes() + b"# edited\n")
-    (letter,) = carry_out(Order(1, (Errand(row["key"], row["spec"]),), (other,)))
-    outcome = from_bytes(letter.content)
+    (message,) = run_order(WorkOrder(1, (WorkItem(row["key"], row["spec"]),), (other,)))
+    outcome = message.content
+    assert isinstance(outcome, Outcome)
     assert outcome.status == "failed"
     assert outcome.message.startswith("this worker has another method 'mine'")
 
@@ -146,4 +147,4 @@ def test_options_that_do_not_go_together(given: Any, told: str) -> None:
 
 def test_little_work_needs_no_workers() -> None:
     make = choose("auto", None, None, "cpu", None)
-    assert type(make(1.0)).__name__ == "InlineEngine"
+    assert type(make(1.0)).__name__ == "InlineExecutor"
