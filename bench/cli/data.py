@@ -1,7 +1,6 @@
-"""`uqbench data`: where datasets look for their files, what is there, and how to have the rest."""
+"""`uqbench data`: find, download and verify the files of datasets."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import json_option, plugin_option
+from bench.cli.options import json_option, look_in, plugin_option
 from bench.errors import UserError
 
 if TYPE_CHECKING:
     from bench.api import Dataset
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-folder_option = click.option("--data", "folder", metavar="DIR", help="Where files are looked for first, and put.")
+folder_option = click.option("--data", "folder", metavar="DIR", help="The folder to search first and to download to.")
 
 
 @click.group()
 def data() -> None:
     """Find, download and verify the files of datasets.
 
-    Files are looked for in --data, then in UQBENCH_DATA, then in the user's cache folder.
+    Files are searched for in --data, then in UQBENCH_DATA, then in the user's cache folder.
     """
 
 
@@ -33,32 +32,24 @@ def data() -> None:
 @plugin_option
 @json_option
 def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
-    """Tell where data is looked for, and which files are there."""
+    """List the folders that are searched, and which files are there."""
     from bench.machine.data_files import data_folders, find_file
 
-    _look_in(folder)
+    look_in(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:
             path = find_file(file.name)
             state = "missing" if path is None else "there" if path.stat().st_size == file.size else "damaged"
-            rows.append(
-                {
-                    "dataset": name,
-                    "file": file.name,
-                    "bytes": file.size,
-                    "state": state,
-                    "path": str(path) if path else None,
-                    "url": file.origin.url,
-                }
-            )
+            row = {"dataset": name, "file": file.name, "bytes": file.size, "state": state}
+            rows.append(row | {"path": str(path) if path else None, "url": file.origin.url})
         if not dataset.files:
             rows.append({"dataset": name, "file": None, "bytes": 0, "state": "no download", "path": None, "url": None})
     if as_json:
         click.echo(json.dumps({"folders": [str(f) for f in data_folders()], "files": rows}, indent=2))
         return
     for place in data_folders():
-        click.echo(f"looked in: {place}{'' if place.is_dir() else ' (no such folder)'}")
+        click.echo(f"searched: {place}{'' if place.is_dir() else ' (no such folder)'}")
     width = max((len(row["dataset"]) for row in rows), default=0)
     for row in rows:
         about = f"{row['path'] or row['file']} ({row['bytes']:,} bytes)" if row["file"] else "needs no file"
@@ -74,7 +65,8 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
     from bench.machine.data_files import data_folders
     from bench.machine.download import is_there
 
-    _look_in(folder, make=True)
+    _make_folder(folder)
+    look_in(folder)
     place, failures = data_folders()[0], 0
     for name, dataset in _datasets(names, plugins).items():
         if not dataset.files:
@@ -90,7 +82,7 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
             if wrong:
                 raise UserError(f"{wrong[0]} is missing or damaged in {place} after the download")
             click.echo(f"{name}: downloaded to {place} and verified")
-        except UserError as error:  # the others may still be had
+        except UserError as error:  # go on with the others
             failures += 1
             click.echo(f"uqbench: {name}: {' '.join(str(error).split())}", err=True)
     if failures:
@@ -103,10 +95,10 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
 @plugin_option
 @json_option
 def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
-    """Compare every file that is there with its checksum; exit 1 if one is damaged, or a named one missing."""
+    """Compare every file found with its checksum; exit 1 if one is damaged, or missing from a named dataset."""
     from bench.machine.data_files import find_file
 
-    _look_in(folder)
+    look_in(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:
@@ -128,15 +120,15 @@ def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Datase
     from bench.plugins.registry import Registry
 
     registry = Registry([Path(p) for p in plugins])
-    made: dict[str, Dataset] = {}
+    datasets: dict[str, Dataset] = {}
     for name in names or registry.plugins("dataset"):
         try:
-            made[name] = registry.make("dataset", name, {})
+            datasets[name] = registry.make("dataset", name, {})
         except UserError as error:
             if names:
                 raise
             click.echo(f"uqbench: {error}", err=True)  # one broken plug-in does not hide the others
-    return made
+    return datasets
 
 
 def _found(dataset: "Dataset") -> bool:
@@ -146,16 +138,9 @@ def _found(dataset: "Dataset") -> bool:
     return all(path is not None and file.fault(path) is None for file, path in paths)
 
 
-def _look_in(folder: str | None, *, make: bool = False) -> None:
-    from bench.machine.data_files import VARIABLE
-
-    if folder is None:
-        return
+def _make_folder(folder: str | None) -> None:
     try:
-        if make:
+        if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--data {folder}: {error.strerror}") from None
-    if not Path(folder).is_dir():
-        raise UserError(f"--data {folder}: no such folder")
-    os.environ[VARIABLE] = folder

@@ -1,4 +1,4 @@
-"""`uqbench doctor`: what is here, and what to do about what is not."""
+"""`uqbench doctor`: check everything that a run depends on, with advice."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ State = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; a problem says what to do."""
+    """The result of one check; the text of a problem says what to do."""
 
     state: State
     subject: str
@@ -25,7 +25,7 @@ class Finding:
 
 
 def examine(registry: Registry, store: str) -> list[Finding]:
-    """Look at everything a run depends on."""
+    """Check everything that a run depends on."""
     findings = [_python(), *_packages()]
     if not any(f.state == "problem" for f in findings):
         findings += [_device(), _threads(), _compiler()]
@@ -42,9 +42,8 @@ def _packages() -> list[Finding]:
     there = ", ".join(f"{name} {version}" for name, version in found.items() if version)
     findings = [Finding("ok", "packages", there)]
     if missing:
-        findings.append(
-            Finding("problem", "packages", f"missing: {', '.join(missing)}; run 'pip install uqbench' again")
-        )
+        advice = f"missing: {', '.join(missing)}; run 'pip install uqbench' again"
+        findings.append(Finding("problem", "packages", advice))
     if found["uqbench"] is None:
         findings.append(Finding("note", "packages", "uqbench is not installed; it runs from this folder"))
     return findings
@@ -55,7 +54,7 @@ def _device() -> Finding:
 
     if torch.cuda.is_available():
         return Finding("ok", "device", f"cuda: {torch.cuda.get_device_name()}; cpu: {cpu_model()}")
-    return Finding("note", "device", f"cpu: {cpu_model()}; no CUDA device is seen, --device cuda is not possible")
+    return Finding("note", "device", f"cpu: {cpu_model()}; no CUDA device found, --device cuda is not possible")
 
 
 def _threads() -> Finding:
@@ -72,7 +71,7 @@ def _compiler() -> Finding:
     from bench.training.tracing import compiler_found
 
     if compiler_found():
-        return Finding("ok", "compiler", "a C++ compiler is found: long trainings are compiled")
+        return Finding("ok", "compiler", "C++ compiler found: long trainings are compiled")
     return Finding("note", "compiler", "no C++ compiler (g++ or clang++): everything works, long trainings are slower")
 
 
@@ -86,7 +85,7 @@ def _plugins(registry: Registry) -> list[Finding]:
                 registry.load(kind, name)
             except UserError as error:
                 broken.append(Finding("problem", f"{kind}s", str(error)))
-        findings.append(Finding("ok", f"{kind}s", ", ".join(n for n in names)))
+        findings.append(Finding("ok", f"{kind}s", ", ".join(names)))
         findings += broken
     return findings
 
@@ -98,33 +97,31 @@ def _data() -> list[Finding]:
             content = sorted(entry.name for entry in folder.iterdir())
             findings.append(Finding("ok", "data", f"{folder}: {', '.join(content) or 'empty'}"))
         else:
-            findings.append(
-                Finding("note", "data", f"{folder}: no such folder; the embedded datasets need none, others look there")
-            )
+            findings.append(Finding("note", "data", f"{folder}: no such folder; downloaded datasets would be there"))
     return findings
 
 
 def _writable(store: str) -> Finding:
     if "://" in store and not store.startswith("sqlite"):
-        return _answering(store)
+        return _reachable(store)
     path = Path(store.removeprefix("sqlite:///"))
     if path.is_dir():
         return Finding("problem", "store", f"{path} is a folder; name a file in it with --store PATH")
     folder = next(p for p in (path.absolute().parent, *path.absolute().parents) if p.exists())
+    state = "exists" if path.exists() else "will be created by the first run"
     try:
         with tempfile.TemporaryFile(dir=folder):
-            return Finding("ok", "store", f"{path} ({'exists' if path.exists() else 'will be made by the first run'})")
+            return Finding("ok", "store", f"{path} ({state})")
     except OSError as error:
         return Finding("problem", "store", f"{folder}: {error.strerror}; choose another place with --store PATH")
 
 
-def _answering(store: str) -> Finding:
+def _reachable(store: str) -> Finding:
     from bench.store.store import Store
 
     try:
         opened = Store(store, writable=False)
     except UserError as error:
         return Finding("problem", "store", str(error))
-    shown = opened.address
     opened.close()
-    return Finding("ok", "store", f"{shown} answers")
+    return Finding("ok", "store", f"{opened.address} answers")

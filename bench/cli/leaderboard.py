@@ -20,7 +20,7 @@ from bench.cli.options import plugin_option, store_option
 )
 @plugin_option
 def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[str], plugins: Sequence[str]) -> None:
-    """Write what is stored as a static site: index.html, a page a method and a dataset, leaderboard.json.
+    """Write the stored results as a static site: index.html, one page per method and dataset, leaderboard.json.
 
     A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
     """

@@ -101,7 +101,7 @@ def rank(
     correction: str,
     as_json: bool,
 ) -> None:
-    """Rank methods (all, or those named) over the datasets of a suite, and tell which ranks differ."""
+    """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ."""
     from bench.stats import Settings
     from bench.stats.text import ranking_lines
     from bench.workflow import load_results, rank_methods

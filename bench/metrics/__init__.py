@@ -1,4 +1,4 @@
-"""Metrics of predictive, calibrated, selective and detecting quality, each under one stated convention.
+"""Metrics of accuracy, calibration, selective prediction and detection, each with one stated convention.
 
 Pure functions over arrays do the work; a `Metric` declares one of them; `score` applies all that fit a `Forecast`.
 """

@@ -1,4 +1,4 @@
-"""Checked conversion of what a caller hands in to float64 arrays of a known shape."""
+"""Checked conversion of arguments to float64 arrays of a known shape."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ BLOCK_VALUES = 1 << 16
 
 
 def require_finite(values: NDArray[Any], name: str) -> None:
-    """Raise UserError if `values` holds NaN or infinity, with how many and where the first is."""
+    """Raise UserError if `values` holds NaN or infinity, with the count and the first position."""
     # A finite sum proves every term finite and needs no boolean array as large as the data.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
@@ -36,7 +36,7 @@ def float_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> 
 
 
 def numeric_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    """Return `values` as an array of numbers of `shape`, in the type it came in."""
+    """Return `values` as an array of numbers of `shape`; the type is kept."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise UserError(f"{name}: expected numbers, got an array of type {array.dtype}")
@@ -56,8 +56,8 @@ def require_distributions(probabilities: NDArray[Any], name: str) -> None:
     lowest = float(probabilities.min())
     if lowest < 0:
         raise UserError(f"{name}: lowest value is {lowest:.6g}, probabilities are not negative (are these logits?)")
-    # A product with ones is several times quicker than a sum over a short last axis. Half precision would be off by
-    # the tolerance itself, and a product of booleans is no sum.
+    # A product with ones is several times faster than a sum over a short last axis. Half precision has errors as large
+    # as the tolerance, and a product of booleans is not a sum.
     exact = probabilities.dtype in (np.float32, np.float64)
     summable = probabilities if exact else probabilities.astype(np.float64)
     off = float(np.abs(summable @ np.ones(summable.shape[-1], dtype=summable.dtype) - 1).max())
@@ -105,6 +105,6 @@ def variance_array(values: ArrayLike, rows: int, name: str = "variance") -> Floa
 
 
 def row_blocks(rows: int, width: int) -> list[slice]:
-    """Cut `rows` rows of `width` values into slices whose working arrays stay in the processor's cache."""
+    """Cut `rows` rows of `width` values into slices whose working arrays fit in the processor's cache."""
     step = max(1, BLOCK_VALUES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]

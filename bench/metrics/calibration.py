@@ -49,7 +49,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: 
 def maximum_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
     """MCE = max_b |accuracy_b - mean confidence_b| over the bins that hold a row; same bins as the ECE.
 
-    Naeini, Cooper and Hauskrecht, AAAI 2015. One row alone in its bin can decide it.
+    Naeini, Cooper and Hauskrecht, AAAI 2015. A single row alone in its bin can determine it.
     """
     curve = reliability_curve(confidence, correct, bins)
     return float(np.nanmax(np.abs(curve.accuracy - curve.confidence)))

@@ -38,7 +38,7 @@ def top_k_accuracy(probabilities: ArrayLike, labels: ArrayLike, k: int = 5) -> f
         raise UserError(f"k: expected at least 1, got {k}")
     of_label = _of_label(p, y)
     inside = np.count_nonzero(p >= of_label[:, None], axis=1) <= k
-    # Rows outside so far count again, now with ties resolved; the others are in whatever their ties.
+    # Rows that are not inside yet are counted again with ties resolved; the others are inside with any order of ties.
     rest = np.flatnonzero(~inside)
     others, own = p[rest], of_label[rest, None]
     before = np.arange(p.shape[1]) < y[rest, None]

@@ -1,4 +1,4 @@
-"""How well a score tells two sets apart: larger scores are meant for `positives` (errors, shifted or foreign data)."""
+"""How well a score separates two sets: larger scores are meant for `positives` (errors, shifted or foreign data)."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
     Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve, Radiology 1982.
     """
     below, above = _sets(negatives, positives)
-    # Both sorted: the search then walks through memory in order, ten times quicker on a million scores.
+    # With both sorted the search reads memory in order: ten times faster on a million scores.
     ordered, sought = np.sort(below), np.sort(above)
     wins = np.searchsorted(ordered, sought, side="left").sum(dtype=np.int64)
     not_lost = np.searchsorted(ordered, sought, side="right").sum(dtype=np.int64)

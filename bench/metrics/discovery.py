@@ -29,7 +29,7 @@ BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in par
 def catalogue() -> dict[str, Metric]:
     """Return every metric by name: the built-in ones and the entry points of group "bench.metrics".
 
-    Sorted by family, then name. Installed packages are looked through once in a process.
+    Sorted by family, then name. Installed packages are searched once per process.
     """
     return dict(_installed())
 
@@ -59,7 +59,7 @@ def _installed() -> dict[str, Metric]:
 
 
 def assemble(built_in: Iterable[Metric], points: Iterable[EntryPoint]) -> dict[str, Metric]:
-    """Put metrics together by name, sorted by family, then name.
+    """Return metrics by name, sorted by family, then name.
 
     An entry point is a Metric or an iterable of them. One that cannot be loaded, or is something else, is reported as
     a warning and left out; a name declared twice raises UserError naming both origins.
@@ -94,7 +94,7 @@ def _load(point: EntryPoint, origin: str) -> tuple[Metric, ...]:
         strangers = [type(item).__name__ for item in found if not isinstance(item, Metric)]
         if strangers:
             raise TypeError(f"expected Metric instances, got {', '.join(strangers)}")
-    # Whatever a foreign package raises on import must not take the other metrics down.
+    # Whatever another package raises on import must not affect the other metrics.
     except Exception as error:
         warnings.warn(f"{origin} is left out: {type(error).__name__}: {error}", stacklevel=3)
         return ()

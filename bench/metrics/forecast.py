@@ -1,4 +1,4 @@
-"""What a method said about one test set: the one argument of every declared metric."""
+"""The predictions of a method for one test set: the only argument of every declared metric."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,13 +40,13 @@ class TargetScale:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What a method said about one test set: everything a metric may look at. Numpy arrays only.
+    """The predictions of a method for one test set with everything that a metric may use. Numpy arrays only.
 
     With T draws of N rows (and C classes):
 
     - `task`: "regression" or "classification".
     - `observed`: [N], floats in original units, or integer class labels 0..C-1.
-    - `draws`: [T, N] in original units, or [T, N, C] probabilities that sum to 1 within 1e-3 (taken as they are).
+    - `draws`: [T, N] in original units, or [T, N, C] probabilities that sum to 1 within 1e-3 (not normalised).
     - `draw_variance`: [T, N], the variance each draw states by itself (heteroscedastic heads), original units squared.
     - `noise_variance`: the fitted observation noise 1/tau, original units squared (see `fit_noise_variance`).
     - `scale`: of the training targets, for standardised and min-max units.
@@ -125,7 +125,7 @@ class Forecast:
     def predictive_variance(self) -> FloatArray:
         """Variance of an observation: `variance` plus the fitted noise.
 
-        One draw has no spread; its observation noise (and stated variance) is then all of it.
+        One draw has no spread: the variance is then its observation noise, plus the variance it states.
         """
         if self.task != "regression" or self.noise_variance is None:
             raise UserError("predictive_variance needs a regression forecast with a fitted noise_variance")

@@ -47,22 +47,22 @@ def read_margin(given: float | str, where: str) -> Margin:
         size = math.nan
     if not (math.isfinite(size) and size > 0.0):
         raise UserError(
-            f"{where}: {given!r} is no margin; give a number above 0 in the metric's unit such as 0.02, or a share of "
-            'the baseline such as "5%"'
+            f"{where}: {given!r} is not a margin; give a number above 0 in the metric's unit such as 0.02, or a share "
+            'of the baseline such as "5%"'
         )
     relative = number != text
     return Margin(size / 100.0 if relative else size, relative)
 
 
 def margin_of(metric: Metric, given: Mapping[str, Margin]) -> Margin:
-    """Return the margin of a metric: what the suite says about it, about its family, or the family's default."""
+    """Return the margin of a metric: the suite's for the metric or for its family, else the default of the family."""
     bare = metric.name.partition("@")[0]  # what comes after it is a condition
     if bare in given:
         return given[bare]
     positive, signed, target = DEFAULTS[metric.family]
     own = target if metric.direction == "target" else signed if metric.signed else positive
     family = given.get(metric.family)
-    # A share said of a whole family is not meant for those of its metrics that have no natural zero.
+    # A share given for a whole family does not apply to those of its metrics that have no natural zero.
     return family if family is not None and family.relative == own.relative else own
 
 

@@ -1,4 +1,4 @@
-"""The declaration of a metric: everything the run, the reports, the statistics and the gate know about it."""
+"""The declaration of a metric: everything that runs, reports, statistics and the gate know about it."""
 
 import math
 import re
@@ -23,9 +23,9 @@ class Metric:
     `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
     observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
-    has no `compute`: it is the value of the metric named there minus the baseline method's value of it. Nor has one
-    that needs a "probe": what `bench.probes` measures is more than a forecast. A `signed`
-    metric may be zero or below, so that a share of it means nothing.
+    has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
+    has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
+    so that a share of it is meaningless.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Metric:
             raise reject("relative_to and the need 'baseline' go together")
 
     def applies_to(self, forecast: Forecast) -> bool:
-        """Whether the task matches and the forecast has all this metric needs."""
+        """Whether the task matches and the forecast has everything that this metric needs."""
         has = {
             "draws": forecast.draw_count >= 2,
             "probabilities": forecast.task == "classification",

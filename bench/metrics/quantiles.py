@@ -1,4 +1,4 @@
-"""Whether the quantiles of a Gaussian regression forecast hold what they promise."""
+"""Calibration of the quantiles of a Gaussian regression forecast."""
 
 from typing import NamedTuple
 

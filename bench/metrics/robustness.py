@@ -1,4 +1,4 @@
-"""How much noise a prediction stands."""
+"""How much noise a prediction withstands."""
 
 import math
 
@@ -11,11 +11,11 @@ from bench.metrics.metric import PAPER, Metric, Template
 
 
 def flip_level(levels: ArrayLike, probabilities: ArrayLike, true: int) -> float:
-    """Return the noise level at which the class of highest probability is the true one no longer; NaN if it stays so.
+    """Return the noise level at which the true class stops being the most probable; NaN if it never does.
 
-    The margin is the probability of the true class minus the highest of the others, [levels, classes] given at
-    ascending levels. Between the last level with a margin of 0 or more and the next, it is taken to be a straight line,
-    and its zero is the answer. An image that is mistaken at the first level flips there.
+    `probabilities` is [levels, classes] at ascending levels. The margin is the probability of the true class minus the
+    highest of the others; it is interpolated linearly between the last level where it is 0 or more and the next. An
+    image that is misclassified at the first level flips there.
     """
     p = probability_array(probabilities)
     at = float_array(levels, "levels", (len(p),))

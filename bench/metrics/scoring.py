@@ -1,4 +1,4 @@
-"""Score one forecast by every metric that applies to it."""
+"""Compute all metrics that apply to a forecast."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from bench.metrics.forecast import Forecast
 def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, float]:
     """Return the value of every applicable metric, or of those of `names` that apply, in the catalogue's order.
 
-    A metric is left out, never given a made-up number, where its task is another, its needs are not met (T = 1, no
+    A metric is left out, never replaced by a default, where its task is another, its needs are not met (T = 1, no
     noise fitted, no scale, relative to a baseline), or its value is undefined on this data (NaN). Infinity is a value.
     """
     metrics = catalogue()

@@ -1,4 +1,4 @@
-"""Selective prediction: what the risk becomes when only the rows of least uncertainty are kept.
+"""Selective prediction: the risk when only the rows of least uncertainty are kept.
 
 All functions take losses sorted by ascending uncertainty, with ties averaged: `sort_by_score(uncertainty, loss)`.
 The selective risk at coverage k / N is the mean of the first k losses, or its root for squared errors (`root=True`,

@@ -1,4 +1,4 @@
-"""Order rows by an uncertainty score so that the answer does not depend on the order the rows came in."""
+"""Sort rows by an uncertainty score, independently of the order in which the rows are given."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""Uncertainty scores of classification draws [T, N, C], one number a row: larger means less certain."""
+"""Uncertainty scores of classification draws [T, N, C], one number per row: larger means less certain."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def mutual_information(draws: ArrayLike) -> FloatArray:
     """Return H[mean_t p_t] - mean_t H[p_t], never below 0: the disagreement between draws (epistemic), in nat.
 
     Houlsby et al., Bayesian Active Learning for Classification and Preference Learning, 2011. With one draw it would
-    be 0 for every row, which says nothing: that is an error.
+    be 0 for every row, which is meaningless: that is an error.
     """
     array = _checked(draws)
     _require_two(array)

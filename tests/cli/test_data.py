@@ -76,7 +76,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugin: Path) -> Call:
 
 def test_fetch_list_and_verify_follow_one_another(call: Call, tmp_path: Path) -> None:
     place = tmp_path / "data" / "springs" / "data.txt"
-    assert f"looked in: {tmp_path / 'data'} (no such folder)" in call(["list"]).stdout
+    assert f"searched: {tmp_path / 'data'} (no such folder)" in call(["list"]).stdout
     row = next(line for line in call(["list"]).stdout.splitlines() if line.startswith("springs"))
     assert row.split()[1:3] == ["missing", "springs/data.txt"]
     assert call(["verify", "springs"]).exit_code == 1

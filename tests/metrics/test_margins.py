@@ -34,8 +34,8 @@ def test_the_metric_wins_over_its_family_and_a_familys_share_is_not_for_signed_m
     ("given", "told"),
     [
         ({"ecee": 0.1}, "unknown metric or family 'ecee'; did you mean ece"),
-        ({"ece": 0.0}, "is no margin"),
-        ({"ece": "lots"}, "is no margin"),
+        ({"ece": 0.0}, "is not a margin"),
+        ({"ece": "lots"}, "is not a margin"),
         ({"nll": "5%"}, "nll may be negative: give a margin in its unit"),
         ({"picp": "5%"}, "picp has a target: give a margin in its unit"),
     ],
