@@ -19,7 +19,7 @@ from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Architecture, Protocol
 from bench.spec.spec import read_spec
-from bench.training.flops import work
+from bench.training.flops import count_work
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 from bench.training.member import expected_steps, training_form
 from bench.training.search import configurations
@@ -208,5 +208,5 @@ def _flops_a_row(network: Architecture, problem: Problem) -> float:
     if (name, problem) not in _flops:
         with torch.random.fork_rng(devices=[]):
             module = network_factory(network, problem)(problem.outputs).eval()
-        _flops[name, problem] = work(lambda: module(torch.zeros(1, *problem.inputs)))[1]
+        _flops[name, problem] = count_work(lambda: module(torch.zeros(1, *problem.inputs)))[1]
     return _flops[name, problem]

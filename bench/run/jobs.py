@@ -24,10 +24,10 @@ from bench.spec.protocol import Protocol, Training
 from bench.training.checkpoints import name_of
 from bench.training.folds import folds
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, finished, held_out_loss, training_form
+from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
 from bench.training.rows import Prepared, prepare
 from bench.training.search import Configuration, Selection, configurations
-from bench.training.stack import Progress, fit_and_tell
+from bench.training.stack import Progress, fit_with_progress
 
 
 @dataclass(eq=False)
@@ -156,7 +156,7 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
                 seed = stream(job.seed, "fold", fold)
                 members.append(_member(job, form, training, data.of(job, fold), seed, len(tried) * count))
                 places.append((group, c, fold))
-    for item in fit_and_tell(members, limits):
+    for item in fit_with_progress(members, limits):
         if isinstance(item, Progress):
             yield 0, item
             continue
@@ -198,7 +198,7 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
                 members[place] = replace(member, checkpoint=_checkpoint(job, method, training, k))
             waiting.setdefault(place, []).append((number, k))
     trainings = list(members)
-    for item in fit_and_tell([members[t] for t in trainings], limits):
+    for item in fit_with_progress([members[t] for t in trainings], limits):
         if isinstance(item, Progress):
             yield 0, item
             continue
@@ -239,7 +239,7 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             return Outcome("diverged", message, training=record)
         method, training = _chosen(job)
         networks = [
-            finished(_member(job, method, training, data, _network_seed(job, k)), network)
+            finish(_member(job, method, training, data, _network_seed(job, k)), network)
             for k, network in enumerate(networks)
         ]
         subject = TrainedSubject(method, job.protocol, job.split, job.seed, data, networks, limits)
@@ -247,7 +247,7 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             found = job.probe.measure(subject)
         except DivergedError as error:
             return Outcome("diverged", str(error), training=record)
-        seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0].net).items()}
+        seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0]).items()}
         arrays = {**found.arrays, **seen, **_history(networks)}
         return Outcome("ok", metrics=found.metrics, training=record, arrays=arrays)
     except Exception as error:

@@ -7,7 +7,7 @@ import torch
 
 from bench.api import Array, Method, float_options
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, members_of, train
-from bench.training.member import Member, finished
+from bench.training.member import Member, finish
 from bench.training.stack import fit
 
 
@@ -34,7 +34,7 @@ def against_crowd(alone: Cell) -> Difference:
         others += members_of(other, split, SHORT, seed)[1]
     members = [*others[:1], *own, *others[1:]]
     done = dict(fit(members, STACK))
-    trained = [finished(member, done[place]) for place, member in enumerate(members)]
+    trained = [finish(member, done[place]) for place, member in enumerate(members)]
     crowd = replace(alone, networks=trained[1 : 1 + len(own)])
     return Difference(_gap(alone.draws(6), crowd.draws(6)), _identical(alone, crowd))
 

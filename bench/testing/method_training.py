@@ -11,7 +11,7 @@ from bench.testing.check import NotApplicable, require
 from bench.testing.comparison import against_plain
 from bench.testing.problems import PLAIN, PROBLEMS, SHORT, STACK, Cell, Plain, split_of, train, train_all
 from bench.testing.subject import MethodSubject
-from bench.training.flops import work
+from bench.training.flops import count_work
 from bench.training.member import start
 
 ROUNDING = 1e-4  # of draws in training units, after a few epochs of training
@@ -158,11 +158,11 @@ def count_cost(method: Method, task: Task) -> Cost:
     cell = train(method, split_of(task), replace(SHORT, training=replace(SHORT.training, epochs=1)), PLAIN)
     member, x = cell.members[0], cell.data.test_x
     first = start(member)
-    net = replace(cell.networks[0].net, memory=first.memory)
+    net = replace(cell.networks[0], memory=first.memory)
     batch = member.rows.batch(member.rows.train[: member.batch_rows])
     tape = BlankTape()
-    step = work(lambda: method.loss(net, batch, BlankTape()))
-    one = work(lambda: method.draw(cell.networks[0].net, x, tape))
+    step = count_work(lambda: method.loss(net, batch, BlankTape()))
+    one = count_work(lambda: method.draw(cell.networks[0], x, tape))
     trained = cell.networks[0]
     kept = sum(t.numel() for part in (trained.params, trained.buffers, trained.memory) for t in part.values())
     return Cost(float(step[0]), step[1], float(one[0]), one[1], float(kept), tape.length.total)

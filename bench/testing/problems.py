@@ -13,7 +13,7 @@ from bench.spec.protocol import Architecture, Protocol, Training
 from bench.testing.check import require
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, finished
+from bench.training.member import Fitted, Member, finish
 from bench.training.rows import Prepared, prepare
 from bench.training.stack import fit
 
@@ -69,7 +69,7 @@ class Cell:
     def random(self) -> bool:
         """Does a draw read random numbers?"""
         tape = BlankTape()
-        self.method.draw(self.networks[0].net, self.data.test_x[:2], tape)
+        self.method.draw(self.networks[0], self.data.test_x[:2], tape)
         return tape.length.total > 0
 
 
@@ -92,7 +92,7 @@ def train_all(method: Method, splits: Sequence[Split], protocol: Protocol, limit
     prepared = [members_of(method, split, protocol) for split in splits]
     members = [member for _, own in prepared for member in own]
     done = dict(fit(members, limits))
-    networks = [finished(member, done[number]) for number, member in enumerate(members)]
+    networks = [finish(member, done[number]) for number, member in enumerate(members)]
     lost = [network for network in networks if network.status != "ok"]
     require(not lost, f"the loss was not finite in epoch {lost[0].epochs if lost else 0}; look at loss and update")
     count = method.networks

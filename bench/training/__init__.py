@@ -1,1 +1,1 @@
-"""Rows and scaling, search, the stack of networks, drawing, checkpoints."""
+"""Training and drawing: data preparation, option search, stacks of networks, checkpoints."""

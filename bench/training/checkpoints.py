@@ -1,12 +1,11 @@
-"""Checkpoints: a large network in training, kept after every epoch, so that a killed run goes on from its last one.
+"""Checkpoints of large networks: saved after every epoch, so that a killed run continues from the last one.
 
-A checkpoint is one safetensors file, with what is no tensor as JSON in its header, written under a temporary name,
-synced and renamed. It holds everything the next epoch depends on (weights, buffers, optimiser state, the state of both
-random generators), so on the CPU in float32 a training that was taken up again ends with the very numbers of one that
-was not interrupted. A file that is damaged, or of a network that was trained in another form (another torch, another
-device, compiled or not), is not used: the training begins anew.
+A checkpoint is one safetensors file, with JSON in its header, written under a temporary name, synced and renamed. It
+holds everything the next epoch depends on (weights, buffers, optimiser state, the state of both random generators), so
+on the CPU in float32 a resumed training ends with exactly the numbers of an uninterrupted one. A file that is damaged,
+or was written in another form (another torch, another device, compiled or not), is not used: the training starts again.
 
-Files lie in one folder for each split, seed and protocol. The driver removes it once all cells of it are stored.
+There is one folder for each split, seed and protocol. The driver removes it once all its cells are stored.
 """
 
 import hashlib
@@ -29,7 +28,7 @@ Parts = Mapping[str, Mapping[str, Tensor]]  # params, buffers, memory, ...
 
 
 def folder_of(arrays: Path) -> Path:
-    """Return the folder of all checkpoints of a store, beside that of its arrays."""
+    """Return the folder of all checkpoints of a store, beside its arrays."""
     return arrays.with_suffix(".checkpoints")
 
 
@@ -39,7 +38,7 @@ def place_of(spec: CellSpec) -> str:
 
 
 def name_of(*training: object) -> str:
-    """Return the file of a training that is known by these words."""
+    """Return the file name of the training that these words identify."""
     return f"{_hash([str(word) for word in training])}.safetensors"
 
 
@@ -48,15 +47,15 @@ def _hash(words: object) -> str:
 
 
 def form(device: torch.device, compiled: bool) -> dict[str, Any]:
-    """Return what the last bits of a training depend on beside the member."""
+    """Return what the last bits of a training depend on besides the member."""
     return {"format": FORMAT, "torch": torch.__version__, "device": device.type, "compiled": compiled}
 
 
 def save(path: Path, parts: Parts, about: Mapping[str, Any]) -> bool:
-    """Write a checkpoint; where that fails, say so and return False: a training is worth more than its checkpoint."""
+    """Write a checkpoint; if that fails, warn and return False, since training can continue without."""
     from safetensors.torch import save as to_bytes
 
-    # One tensor may stand under two names: each gets its own memory, which the format asks for.
+    # One tensor may have two names: the format requires separate memory for each.
     tensors = {
         f"{part}/{name}": tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for part, named in parts.items()
@@ -73,9 +72,9 @@ def save(path: Path, parts: Parts, about: Mapping[str, Any]) -> bool:
 
 
 def load(path: Path, expected: Mapping[str, Any], shapes: Parts) -> dict[str, Tensors] | None:
-    """Return the tensors by part; None where there is nothing that fits.
+    """Return the tensors by part, or None if there is no matching checkpoint.
 
-    `expected` is the form of this training, and `shapes` has the tensors it must find, as they would begin.
+    `expected` is the form of this training, and `shapes` has tensors of the expected names, shapes and dtypes.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -86,7 +85,7 @@ def load(path: Path, expected: Mapping[str, Any], shapes: Parts) -> dict[str, Te
             about = json.loads((file.metadata() or {})["about"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        warnings.warn(f"{path}: not a whole checkpoint, the training begins anew ({error})", stacklevel=2)
+        warnings.warn(f"{path}: not a complete checkpoint, the training starts again ({error})", stacklevel=2)
         return None
     if about != expected:
         return None
@@ -102,9 +101,9 @@ def load(path: Path, expected: Mapping[str, Any], shapes: Parts) -> dict[str, Te
 
 
 def forget(folder: Path, place: str) -> None:
-    """Remove the checkpoints of a place, and the folder with the last of them."""
+    """Remove one folder of checkpoints, and the parent folder if it is empty then."""
     shutil.rmtree(folder / place, ignore_errors=True)
     try:
         folder.rmdir()
-    except OSError:  # others are in it
+    except OSError:  # not empty
         return

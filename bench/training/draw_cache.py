@@ -1,11 +1,11 @@
-"""What a draw leaves as it was is computed once.
+"""Caches the layers that a draw does not change.
 
-Draws of one cell differ in few places: MC dropout's first mask comes after a ResNet's first stage, a last-layer
-posterior moves the last layer alone. While draws are made one by one, every part of a module (its children, one level
-down) that is given the very input and tensors of its last call returns its last output. Nothing needs to be known about
-the method: where noise entered, input or tensors are other objects, and from there on everything is computed.
+Draws of one cell differ in few layers: MC dropout's first mask comes after a ResNet's first stage, a last-layer
+posterior changes only the last layer. Each child of a module returns its last output again if its input and its tensors
+are the same objects as in its last call. This works for any method: where noise enters, the input or the tensors are
+new objects, and all later layers are computed.
 
-It holds for parts that are functions of their one input and their tensors, which is what a module in evaluation is.
+It requires layers that are functions of one input and their tensors, as modules in evaluation mode are.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,46 +16,46 @@ from torch import Tensor, nn
 
 
 @contextmanager
-def reused_parts(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Let the parts of these modules return their last output where nothing has changed."""
-    parts = list({id(part): part for module in modules for part in _parts(module)}.values())
-    for part in parts:
-        part.forward = _LastCall(part)
+def cached_layers(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Let the layers of these modules return their last output if nothing has changed."""
+    layers = list({id(layer): layer for module in modules for layer in _layers(module)}.values())
+    for layer in layers:
+        layer.forward = _LastCall(layer)
     try:
         yield
     finally:
-        for part in parts:
-            del part.forward  # the class's own is seen again
+        for layer in layers:
+            del layer.forward  # uncovers the method of the class
 
 
-def _parts(module: nn.Module) -> Iterator[nn.Module]:
+def _layers(module: nn.Module) -> Iterator[nn.Module]:
     for child in module.children():
         if isinstance(child, (nn.ModuleList, nn.ModuleDict)):  # these are never called themselves
-            yield from _parts(child)
+            yield from _layers(child)
         else:
             yield child
 
 
 class _LastCall:
-    """A part's `forward` that remembers one call."""
+    """The `forward` of a layer that remembers its last call."""
 
-    def __init__(self, part: nn.Module) -> None:
-        self._part = part
-        self._compute = part.forward
-        # Held, not only compared by number: a tensor that is gone could leave its number to another.
+    def __init__(self, layer: nn.Module) -> None:
+        self._layer = layer
+        self._compute = layer.forward
+        # References, not only ids: the id of a deleted tensor may be given to another.
         self._tensors: list[Tensor] = []
         self._versions: list[int] = []
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if named or len(inputs) != 1 or not isinstance(inputs[0], Tensor):
             return self._compute(*inputs, **named)
-        given = [inputs[0], *self._part.parameters(), *self._part.buffers()]
+        tensors = [inputs[0], *self._layer.parameters(), *self._layer.buffers()]
         known = self._tensors[:-1]
-        same = len(known) == len(given) and all(a is b for a, b in zip(known, given, strict=True))
+        same = len(known) == len(tensors) and all(a is b for a, b in zip(known, tensors, strict=True))
         if same and [t._version for t in self._tensors] == self._versions:
             return self._tensors[-1]
         output = self._compute(inputs[0])
         if isinstance(output, Tensor):
-            self._tensors = [*given, output]
+            self._tensors = [*tensors, output]
             self._versions = [tensor._version for tensor in self._tensors]
         return output

@@ -1,10 +1,10 @@
-"""Drawing functions from q: T predictions at every row, vectorised over draws and over the networks of a cell.
+"""Draws functions from q: T predictions at every row, vectorised over draws and over the networks of a cell.
 
-Draw t is the same function whatever T is, however the rows are cut, and whatever else is drawn: its random numbers
-come from a generator of its own. Drawing changes no state.
+Draw t is the same function for any T, any chunks of rows and any other draws: its random numbers come from its own
+generator. Drawing changes no state.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,20 +15,22 @@ from torch.func import vmap
 from bench.api import Array, Method, Net, Task
 from bench.api.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
 from bench.training.allocator import keep_freed_memory
-from bench.training.draw_cache import reused_parts
-from bench.training.flops import work
+from bench.training.draw_cache import cached_layers
+from bench.training.flops import count_work
 from bench.training.limits import Limits, is_large, threads
-from bench.training.member import ROWS_AT_ONCE, Fitted, Tensors, bound, channels_last, float_tensors
+from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors
 
-# Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is new memory from the
-# system every time: 100 draws of an MLP at 2,000 rows took 225 ms at once and 60 ms in calls of this size.
+# Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
+# every time: 100 draws of an MLP at 2,000 rows took 225 ms in one call and 60 ms in calls of this size.
 BYTES_AT_ONCE = 2**25
-ROWS_IN_CACHE = 100  # of a large network on a CPU: the activations of more have to come from memory
+ROWS_IN_CACHE = 100  # of a large network on a CPU, whose activations fit into the cache
+
+Tensors = tuple[Mapping[str, Tensor], ...]  # params, buffers, memory
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Functions to be drawn from the trained networks of one cell."""
+    """A request to draw functions from the trained networks of one cell."""
 
     method: Method
     networks: Sequence[Fitted]
@@ -41,7 +43,7 @@ class Drawing:
 def draw(job: Drawing, limits: Limits = Limits()) -> Array:
     """Return the drawn values `[T, rows, outputs]`: probabilities, means, or means and variances.
 
-    T is the number asked for; a method whose draws read no random numbers has as many functions as networks.
+    T is `job.draws`, or the number of networks if the method's draws read no random numbers.
     """
     versions = _versions(job)
     with torch.no_grad(), no_other_randomness("draw"):
@@ -53,48 +55,48 @@ def draw(job: Drawing, limits: Limits = Limits()) -> Array:
 
 @dataclass(frozen=True)
 class Cuts:
-    """How drawing is cut: what is computed in one call."""
+    """The sizes of one call: drawing is cut into calls of this many rows, draws and networks."""
 
-    large: bool  # a network by itself, on all threads; otherwise many draws in one call, on one
-    by_row: bool  # the noise differs from row to row
+    large: bool  # one network per call, on all threads; otherwise many draws per call, on one thread
+    by_row: bool  # the noise differs between rows
     rows: int
     draws: int
     networks: int
 
 
 class Functions:
-    """The functions of a drawing, examined once, to be evaluated at any rows. Call it without gradients."""
+    """The functions of a drawing, to be evaluated at any rows; use it inside `torch.no_grad()`."""
 
     def __init__(self, job: Drawing, limits: Limits = Limits()) -> None:
         keep_freed_memory()
-        self.job = job = replace(job, method=bound(job.method, float_tensors(job.method, job.x.device)))
-        net = job.networks[0].net
+        self.job = job = replace(job, method=bind_options(job.method, float_tensors(job.method, job.x.device)))
+        net = job.networks[0]
         net.module.eval()
         self._tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
         few, outputs = job.x[:2], []
-        written, flops = work(lambda: job.method.draw(net, few, self._tape))
-        written_once, _ = work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
+        written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
+        written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
         _check_outputs(job, outputs[0])
-        # Noise that differs from row to row must not repeat in every chunk of rows; a function's own noise must.
+        # Noise that differs between rows must not repeat in every chunk of rows; noise of the function must.
         by_row = self._tape.length != row_tape.length and len(few) > 1
         large = is_large(flops / len(few), limits)
 
         networks = len(job.networks)
         self.count = job.draws if self._tape.length.total else networks
         self.each = each = -(-self.count // networks)  # draws from each network, rounded up
-        a_row = max(1, written - written_once)
-        beside = max(0, written_once - a_row)  # what a draw writes whatever the rows: its noisy weights
+        per_row = max(1, written - written_once)
+        fixed = max(0, written_once - per_row)  # bytes of a draw that do not depend on the rows: its noisy weights
         room = min(limits.bytes, BYTES_AT_ONCE)
-        # The noise of rows is cut where the rows are cut, so there the limits may not decide.
+        # Chunks of rows decide the noise of rows, so there they must not depend on the limits.
         several = ROWS_IN_CACHE if job.x.device.type == "cpu" and not by_row else ROWS_AT_ONCE
-        rows = min(len(job.x), several if large or by_row else max(1, room // a_row))
-        fit = max(1, room // (rows * a_row + beside))  # draws whose tensors fit into memory
+        rows = min(len(job.x), several if large or by_row else max(1, room // per_row))
+        fit = max(1, room // (rows * per_row + fixed))  # draws whose tensors fit into memory
         draws = 1 if large else min(each, fit)
         self.cuts = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
 
     @property
     def threads(self) -> int:
-        """How many threads it computes with."""
+        """The number of threads used."""
         return torch.get_num_threads() if self.cuts.large else 1
 
     def tape_length(self, x: Tensor) -> TapeLength:
@@ -102,11 +104,11 @@ class Functions:
         if not self.cuts.by_row:
             return self._tape.length
         tape = BlankTape(x.device)
-        self.job.method.draw(self.job.networks[0].net, x, tape)
+        self.job.method.draw(self.job.networks[0], x, tape)
         return tape.length
 
     def numbers(self, t: int, length: TapeLength, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return the random numbers of draw t at the first rows, for a loop that makes one draw at a time."""
+        """Return the random numbers of draw t at the first chunk of rows, for one draw at a time."""
         salt = (0,) if self.cuts.by_row else ()
         normals, uniforms = numbers(generator(self.job.seed, "draw", t, *salt), 1, length)
         return normals[0].to(device), uniforms[0].to(device)
@@ -114,31 +116,58 @@ class Functions:
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
         job, cuts, each = self.job, self.cuts, self.each
-        # What one draw of a network leaves for the next is kept; of an ensemble nothing is drawn twice.
-        modules = (fitted.module for fitted in job.networks if cuts.large and each > 1)
-        with threads(self.threads), reused_parts(modules):
+        # Layers are cached from one draw of a network to the next; an ensemble has one draw per network.
+        modules = (network.module for network in job.networks if cuts.large and each > 1)
+        with threads(self.threads), cached_layers(modules):
             for begin in range(0, len(x), cuts.rows):
                 part = x[begin : begin + cuts.rows]
                 part = channels_last(part) if cuts.large else part
                 length = self.tape_length(part)
                 salt = (begin,) if cuts.by_row else ()
                 grid = []
-                for n in range(0, len(job.networks), cuts.networks):
-                    some = job.networks[n : n + cuts.networks]
+                for first in range(0, len(job.networks), cuts.networks):
                     turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
-                    grid.append(torch.cat([_values(job, some, n, part, turn, length, salt) for turn in turns], dim=1))
+                    grid.append(torch.cat([self._values(first, part, turn, length, salt) for turn in turns], dim=1))
                 # [networks, each, ...] -> draw t is number t // networks of network t mod networks
                 yield torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
 
+    def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, salt: tuple[int, ...]) -> Tensor:
+        """Return these draws from one group of networks: `[networks, turns, rows, outputs]`."""
+        job, networks = self.job, self.job.networks[first : first + self.cuts.networks]
+        tapes = [
+            [numbers(generator(job.seed, "draw", turn * len(job.networks) + k, *salt), 1, length) for turn in turns]
+            for k in range(first, first + len(networks))
+        ]
+        normals = torch.stack([torch.cat([n for n, _ in row]) for row in tapes]).to(x.device)
+        uniforms = torch.stack([torch.cat([u for _, u in row]) for row in tapes]).to(x.device)
+        module = networks[0].module.eval()
+
+        def one(tensors: Tensors, normals: Tensor, uniforms: Tensor) -> Tensor:
+            outputs = job.method.draw(Net(module, *tensors), x, Tape(normals, uniforms))
+            return outputs.softmax(-1) if job.task == "classification" else outputs
+
+        over_turns = vmap(one, in_dims=(None, 0, 0))
+        if len(networks) == 1:
+            tensors = _tensors(networks[0])
+            if len(turns) == 1:
+                return one(tensors, normals[0, 0], uniforms[0, 0])[None, None]
+            return over_turns(tensors, normals[0], uniforms[0])[None]
+        parts = zip(*(_tensors(network) for network in networks), strict=True)
+        stacked = tuple({name: torch.stack([part[name] for part in same]) for name in same[0]} for same in parts)
+        return vmap(over_turns)(stacked, normals, uniforms)
+
 
 def _versions(job: Drawing) -> list[int]:
-    """Return how often each tensor of the networks was written to."""
-    parts = ("params", "buffers", "memory")
-    return [tensor._version for fitted in job.networks for part in parts for tensor in getattr(fitted, part).values()]
+    """Return how often each tensor of the networks was written."""
+    return [tensor._version for net in job.networks for part in _tensors(net) for tensor in part.values()]
+
+
+def _tensors(net: Net) -> Tensors:
+    return net.params, net.buffers, net.memory
 
 
 def _check_outputs(job: Drawing, outputs: Tensor) -> None:
-    """Refuse what is no logits and no means, before it is scored as if it were."""
+    """Raise if the outputs cannot be logits or means."""
     if outputs.ndim != 2:
         raise ValueError(f"draw must return [rows, outputs], got shape {list(outputs.shape)}")
     if job.task == "regression" and outputs.shape[1] not in (1, 2):
@@ -146,40 +175,3 @@ def _check_outputs(job: Drawing, outputs: Tensor) -> None:
     sums = outputs.sum(1)
     if job.task == "classification" and (outputs >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-6):
         raise ValueError("draw must return logits; these rows are probabilities already")
-
-
-def _values(
-    job: Drawing,
-    networks: Sequence[Fitted],
-    offset: int,
-    x: Tensor,
-    turns: range,
-    length: TapeLength,
-    salt: tuple[int, ...],
-) -> Tensor:
-    """Return the draws of some turns from some networks: `[networks, turns, rows, outputs]`."""
-    count = len(job.networks)
-    drawn = [
-        [numbers(generator(job.seed, "draw", turn * count + offset + k, *salt), 1, length) for turn in turns]
-        for k in range(len(networks))
-    ]
-    normals = torch.stack([torch.cat([n for n, _ in row]) for row in drawn]).to(x.device)
-    uniforms = torch.stack([torch.cat([u for _, u in row]) for row in drawn]).to(x.device)
-    module = networks[0].module.eval()
-
-    def one(params: Tensors, buffers: Tensors, memory: Tensors, normals: Tensor, uniforms: Tensor) -> Tensor:
-        outputs = job.method.draw(Net(module, params, buffers, memory), x, Tape(normals, uniforms))
-        return outputs.softmax(-1) if job.task == "classification" else outputs
-
-    if len(networks) == 1:
-        only = networks[0]
-        if len(turns) == 1:
-            return one(only.params, only.buffers, only.memory, normals[0, 0], uniforms[0, 0])[None, None]
-        over_turns = vmap(one, in_dims=(None, None, None, 0, 0))
-        return over_turns(only.params, only.buffers, only.memory, normals[0], uniforms[0])[None]
-    stacked = [
-        {name: torch.stack([getattr(f, part)[name] for f in networks]) for name in getattr(networks[0], part)}
-        for part in ("params", "buffers", "memory")
-    ]
-    over_networks = vmap(vmap(one, in_dims=(None, None, None, 0, 0)))
-    return over_networks(stacked[0], stacked[1], stacked[2], normals, uniforms)

@@ -1,7 +1,7 @@
-"""What a network's training and drawing cost: counted on one call, without a clock."""
+"""The cost of training and drawing: bytes and floating-point operations, counted on one call, not timed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,21 +12,21 @@ from torch.utils.flop_counter import FlopCounterMode
 from bench.api import Net
 from bench.api.optim import Step, make_optimizer
 from bench.api.tape import BlankTape, TapeLength, no_other_randomness
-from bench.training.member import Member, augmented, bound, start
+from bench.training.member import Member, augment, bind_options, start
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one call of each kind needs, measured on one member."""
+    """The cost of one call of each kind, measured on one member."""
 
     step: TapeLength
     epoch: TapeLength
-    step_bytes: int  # tensors written in one step and one validation pass: an upper bound of their memory
+    step_bytes: int  # tensors written in one step and one validation pass: an upper bind_options of their memory
     flops_per_row: float
 
 
 class _BytesWritten(TorchDispatchMode):
-    """Adds up the size of every tensor that an operation makes."""
+    """Sums the sizes of all tensors that operations return."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch does not type it
@@ -40,42 +40,40 @@ class _BytesWritten(TorchDispatchMode):
         return result
 
 
-def work(call: Callable[[], object]) -> tuple[int, float]:
-    """Carry out a call; return the bytes it wrote and the floating-point operations it took."""
+def count_work(call: Callable[[], object]) -> tuple[int, float]:
+    """Call the function; return the bytes it wrote and its floating-point operations."""
     with torch.no_grad(), _BytesWritten() as written, FlopCounterMode(display=False) as flops:
         call()
     return written.total, float(flops.get_total_flops())
 
 
 def measure(member: Member) -> Cost:
-    """Run one member once on blank tapes to learn what it reads, writes and computes."""
+    """Run one step of one member on blank tapes and count what it reads, writes and computes."""
     rows, first = member.rows, start(member)
-    method = bound(member.method, first.values)
-    net = Net(first.module, first.params, first.buffers, first.memory)
+    method = bind_options(member.method, first.values)
     batch = rows.batch(rows.train[: member.batch_rows])
     step_tape, epoch_tape = BlankTape(rows.x.device), BlankTape(rows.x.device)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     one = torch.tensor(1.0, device=rows.x.device)
     first.module.train()
-    augmented(member, batch.x, step_tape)
+    augment(member, batch.x, step_tape)
     with torch.no_grad(), no_other_randomness("loss, update or remember"):
-        once = method.loss(_copied(net), batch, BlankTape(rows.x.device))
-        written, flops = work(lambda: method.loss(net, batch, step_tape))
-        again = method.loss(_copied(net), batch, BlankTape(rows.x.device))
-        method.update(net, first.params, optimizer, first.state, Step(*[one] * 6), step_tape)
+        once = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
+        written, flops = count_work(lambda: method.loss(first, batch, step_tape))
+        again = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
+        method.update(first, first.params, optimizer, first.state, Step(*[one] * 6), step_tape)
         first.module.eval()
-        method.remember(net, one, epoch_tape)
+        method.remember(first, one, epoch_tape)
     if once.shape != ():
         raise ValueError(f"loss must return one number, got a tensor of shape {tuple(once.shape)}")
     if not torch.equal(once, again) and torch.isfinite(once):
-        raise RuntimeError(
-            "loss gave two values for the same network, batch and tape; take random numbers from the tape"
-        )
-    # Backward writes about twice what forward does; beside it stand parameters, moments and best weights.
+        problem = "loss gave two values for the same network, batch and tape"
+        raise RuntimeError(f"{problem}; take random numbers from the tape")
+    # Backward writes about twice what forward does; parameters, moments and best weights are kept as well.
     held = sum(p.numel() * p.element_size() for p in first.params.values())
     step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
     return Cost(step_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
 
 
-def _copied(net: Net) -> Net:
-    return Net(net.module, net.params, {name: b.clone() for name, b in net.buffers.items()}, net.memory)
+def _with_own_buffers(net: Net) -> Net:
+    return replace(net, buffers={name: b.clone() for name, b in net.buffers.items()})

@@ -1,4 +1,4 @@
-"""Cross-validation folds of the training rows, for choosing options without a look at the test rows."""
+"""Cross-validation folds of the training rows, for choosing options without the test rows."""
 
 import torch
 from torch import Tensor
@@ -10,15 +10,13 @@ from bench.errors import UserError
 def folds(rows: int, count: int, seed: int) -> list[tuple[Tensor, Tensor]]:
     """Return `count` pairs of (training, held-out) row numbers, sorted; no row is held out twice.
 
-    They follow from the cell's seed alone, so every method and every set of options is judged on the same folds. All
+    They depend on the cell's seed alone, so every method and every set of options has the same folds. All
     folds have the same size, so that they train in one stack: `rows mod count` rows are in every training set.
     """
     if not 2 <= count <= rows:
         raise UserError(f"folds: expected from 2 to {rows} (the training rows), got {count}")
     order = torch.randperm(rows, generator=generator(seed, "folds"))
     size = rows // count
-    parts = [order[k * size : (k + 1) * size] for k in range(count)]
-    rest = order[count * size :]
-    return [
-        (torch.cat([*parts[:k], *parts[k + 1 :], rest]).sort().values, parts[k].sort().values) for k in range(count)
-    ]
+    held_out = [order[k * size : (k + 1) * size] for k in range(count)]
+    train = [torch.cat([order[: k * size], order[(k + 1) * size :]]) for k in range(count)]
+    return [(one.sort().values, other.sort().values) for one, other in zip(train, held_out, strict=True)]

@@ -1,4 +1,4 @@
-"""How the engine may use the machine."""
+"""Limits on the use of the machine by training and drawing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,30 +9,30 @@ import torch
 
 PathName = Literal["auto", "stack", "plain"]
 
-SLOTS = 128  # networks trained side by side: cost per network is flat from about 100 on
-# Above this a network's cost is arithmetic: an MLP needs thousands of operations a row, a ResNet8 25 million.
+SLOTS = 128  # networks trained together: the cost per network is constant from about 100 on
+# Above this, arithmetic dominates: an MLP needs thousands of operations per row, a ResNet8 25 million.
 FLOPS_PER_ROW_OF_A_LARGE_NETWORK = 1e6
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How the engine may use the machine. None of it changes a result by more than rounding."""
+    """Limits on the use of the machine. They change results by rounding at most."""
 
     path: PathName = "auto"
-    compiling: bool | None = None  # None: where a compiler is found and the training is long enough to pay
+    compiling: bool | None = None  # None: if there is a compiler and the training is long enough
     slots: int = SLOTS
     bytes: int = 2**30
-    checkpoints: str = ""  # the folder where large networks are kept after every epoch; none: nowhere
+    checkpoints: str = ""  # folder for large networks in training; empty: none
 
 
 def is_large(flops_per_row: float, limits: Limits) -> bool:
-    """Should this network run by itself rather than in a stack?"""
+    """Return whether a network trains by itself rather than in a stack."""
     return limits.path == "plain" or (limits.path == "auto" and flops_per_row > FLOPS_PER_ROW_OF_A_LARGE_NETWORK)
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Compute with so many threads inside the block."""
+    """Compute with this many threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

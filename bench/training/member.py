@@ -1,11 +1,11 @@
-"""One network to be trained: what it is made of, its first tensors, and the pure functions that advance it.
+"""One network to be trained: its definition, its initial tensors, and the pure functions that train it.
 
-The functions here are about *one* network; `bench.training.stack` runs them over many at once or one by one.
+The functions here work on *one* network; `bench.training.stack` runs them on many at once or one by one.
 """
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -23,21 +23,21 @@ from bench.training.precision import forward_precision
 from bench.training.tracing import STEPS_THAT_PAY_FOR_COMPILING
 
 Tensors = dict[str, Tensor]
-Parts = Mapping[str, Tensors]  # the fields of `Start` that are tensors: params, buffers, memory, state, values
+Parts = Mapping[str, Tensors]  # the tensors of `Start` by field: params, buffers, memory, state, values
 Pair = tuple[Tensor, Tensor]
 
-ROWS_AT_ONCE = 500  # of a large network outside training: its activations are large, too
+ROWS_AT_ONCE = 500  # of a large network outside training, whose activations are large too
 
 
 def expected_steps(training: Training, steps_per_epoch: int, stops_early: bool = True) -> int:
-    """Guess how many steps a training takes: early stopping was seen to stop after 50 epochs or 2000 steps."""
+    """Estimate the number of training steps; early stopping usually ends after 50 epochs or 2000 steps."""
     planned = training.epochs * steps_per_epoch
     return min(planned, max(2000, 50 * steps_per_epoch)) if training.patience and stops_early else planned
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Data in training units, and which rows of it train, validate and scale nothing else."""
+    """Data in training units, with the indices of its training and validation rows."""
 
     task: Task
     x: Tensor
@@ -52,17 +52,17 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One network to be trained. Its result depends on nothing but what stands here."""
+    """One network to be trained. Its result depends on nothing but these fields."""
 
     method: Method
     problem: Problem
     new_network: NewNetwork
-    architecture: str  # what `new_network` makes; members of one stack share it
+    architecture: str  # what `new_network` builds; members of one stack share it
     training: Training
     rows: Rows
     seed: int
-    siblings: int = 1  # members that its own cell trains in the same way: the configurations and folds of a search
-    checkpoint: str = ""  # the file below a folder of checkpoints where a large network is kept; none: nowhere
+    siblings: int = 1  # members of the same cell: the configurations and folds of a search
+    checkpoint: str = ""  # file of a large network in the folder of checkpoints; empty: none
 
     @property
     def batch_rows(self) -> int:
@@ -71,24 +71,24 @@ class Member:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps in one epoch: whole batches only; the rows left over change with every epoch's shuffle."""
+        """Steps in one epoch: full batches only; the rows left over differ between epochs."""
         return len(self.rows.train) // self.batch_rows
 
     @property
     def is_long(self) -> bool:
-        """Does compiling pay? Decided by the member alone, so that its numbers do not depend on its neighbours."""
+        """Whether compiling pays; depends on the member alone, so that its numbers do not depend on its neighbours."""
         rounds = max(1.0, self.siblings / SLOTS)
         steps = expected_steps(self.training, self.steps_per_epoch, self.method.early_stopping)
         return steps * rounds >= STEPS_THAT_PAY_FOR_COMPILING
 
     def stack_key(self) -> tuple[Any, ...]:
-        """Members with equal keys run through the same graph."""
+        """Return a key; members with equal keys can share a graph."""
         fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
         training = self.training
         shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
-        watching = (training.patience > 0, training.validate)
+        validation = (training.patience > 0, training.validate)
         forward = (training.augmentation, training.precision)
-        rule = (training.optimizer, training.momentum, training.schedule, *forward, *watching)
+        rule = (training.optimizer, training.momentum, training.schedule, *forward, *validation)
         place = (self.is_long, str(self.rows.x.device))
         return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
 
@@ -98,14 +98,14 @@ _TRAINING_HOOKS = ("build", "init", "memory", "loss", "update", "remember", "val
 
 @dataclass(frozen=True)
 class _Plain(Method):
-    """Whatever is trained as usual."""
+    """The method with the default training."""
 
 
 def training_form(method: Method) -> tuple[Hashable, Method]:
-    """Return what a method's training is known by, and the method to train in its place.
+    """Return a key of a method's training, and the method to train in its place.
 
-    Methods none of whose hooks for the training is their own train the same networks, whatever their options: these
-    need to be trained once only. Any other is known by its class and all its options, because its hooks may use them.
+    Methods that override no training hook train the same networks, whatever their options: these need to be trained
+    only once. The key of any other is its class with all its options, because its hooks may use them.
     """
     own = any(getattr(type(method), name) is not getattr(Method, name) for name in _TRAINING_HOOKS)
     if not own and method.early_stopping == Method.early_stopping:
@@ -114,40 +114,27 @@ def training_form(method: Method) -> tuple[Hashable, Method]:
 
 
 @dataclass(frozen=True)
-class Start:
-    """The tensors of a network before its first step."""
+class Start(Net):
+    """A network before its first step."""
 
-    module: nn.Module
-    params: Tensors
-    buffers: Tensors
-    memory: Tensors
-    state: Tensors
-    values: Tensors  # the method's float options as scalars
+    state: Tensors = field(default_factory=dict)  # of the optimiser
+    values: Tensors = field(default_factory=dict)  # the method's float options as scalars
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(Net):
     """A trained network."""
 
-    module: nn.Module
-    params: Tensors
-    buffers: Tensors
-    memory: Tensors
-    status: Literal["ok", "diverged"]
-    epochs: int
-    train_loss: float
-    validation_loss: float | None
-    history: Sequence[tuple[float, float]]  # of each epoch: training and validation loss, NaN where none is watched
-
-    @property
-    def net(self) -> Net:
-        """The trained network as a pure function."""
-        return Net(self.module, self.params, self.buffers, self.memory)
+    status: Literal["ok", "diverged"] = "ok"
+    epochs: int = 0
+    train_loss: float = math.nan
+    validation_loss: float | None = None
+    history: Sequence[tuple[float, float]] = ()  # training and validation loss of each epoch; NaN: not validated
 
 
-def bound(method: Method, values: Mapping[str, Tensor]) -> Method:
+def bind_options(method: Method, values: Mapping[str, Tensor]) -> Method:
     """Return the method with its float options replaced by one member's tensors."""
-    # Only the fields: what a method derived from its own options and kept must not follow another member's.
+    # Only the fields are copied: an attribute that was derived from the options would belong to another member.
     clone: Method = object.__new__(type(method))
     for name, value in {**options(method), **values}.items():
         object.__setattr__(clone, name, value)
@@ -160,13 +147,13 @@ def float_tensors(method: Method, device: torch.device) -> Tensors:
 
 
 def start(member: Member) -> Start:
-    """Build one network. The global generator is lent to the module's own initialisers and given back."""
+    """Build one network. The module's initialisers use the global generator, which is restored afterwards."""
     method, device = member.method, member.rows.x.device
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(member.seed, "weights"))
         module = method.build(member.problem, member.new_network).to(device)
-    _refuse_loose_tensors(module)
-    # What the author froze is not trained, only carried along.
+    _refuse_plain_tensors(module)
+    # Frozen parameters are treated as buffers.
     params = {name: p.detach().clone() for name, p in module.named_parameters() if p.requires_grad}
     frozen = {name: p.detach().clone() for name, p in module.named_parameters() if not p.requires_grad}
     buffers = frozen | {name: b.detach().clone() for name, b in module.named_buffers()}
@@ -174,23 +161,21 @@ def start(member: Member) -> Start:
     module.eval()
     tape = LiveTape(generator(member.seed, "start"), device)
     with no_other_randomness("init or memory"):
-        beside = {name: p.detach() for name, p in method.init(Net(module, params, buffers), tape).items()}
-        if wrong := [name for name in beside if ":" not in name]:
-            raise ValueError(
-                f"init returned {', '.join(wrong)}: what is trained beside the module has a colon in its name"
-            )
-        params = params | beside
+        own = {name: p.detach() for name, p in method.init(Net(module, params, buffers), tape).items()}
+        if wrong := [name for name in own if ":" not in name]:
+            raise ValueError(f"init returned {', '.join(wrong)}: a method's own parameters need a colon in their name")
+        params = params | own
         memory = method.memory(Net(module, params, buffers), tape)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     return Start(module, params, buffers, memory, optimizer.init(params), float_tensors(method, device))
 
 
-def _refuse_loose_tensors(module: nn.Module) -> None:
-    """A tensor that is neither parameter nor buffer would be the first network's for all networks of a stack."""
+def _refuse_plain_tensors(module: nn.Module) -> None:
+    """Raise for a tensor that is neither parameter nor buffer: all networks of a stack would share the first one's."""
     for part in module.modules():
         for name, value in vars(part).items():
             if isinstance(value, Tensor):
-                raise ValueError(f"{type(part).__name__}.{name} is a plain tensor; make it known with register_buffer")
+                raise ValueError(f"{type(part).__name__}.{name} is a plain tensor; register it with register_buffer")
 
 
 def advance(
@@ -207,19 +192,19 @@ def advance(
     """Advance one network by one step; return params, buffers, optimiser state and the loss.
 
     `table` holds the inputs and targets of all rows, `chosen` the rows of this batch, `numbers` the normal and uniform
-    numbers of the tape. `alone`: not inside `vmap`. Then ordinary autograd takes the gradient, which is quicker, and
-    images are laid out channels last, the quicker layout for convolutions.
+    numbers of the tape. `alone`: not inside `vmap`, so that the faster ordinary autograd can take the gradient and
+    images can have the memory format channels last, in which convolutions are faster.
     """
-    method, memory = bound(member.method, tensors["values"]), tensors["memory"]
+    method, memory = bind_options(member.method, tensors["values"]), tensors["memory"]
     learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
     tape = Tape(*numbers)
-    x = augmented(member, table[0][chosen], tape)
+    x = augment(member, table[0][chosen], tape)
     batch = Batch(member.problem.task, channels_last(x) if alone else x, table[1][chosen], rows)
     optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
     step = Step(learning_rate, weight_decay, correction1, correction2, progress, rows)
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
-        # Batch norm writes its running statistics in place: let it write into copies, and return those.
+        # Batch norm updates its running statistics in place: it gets copies, which are returned.
         running = {name: b.clone() for name, b in tensors["buffers"].items()}
         with forward_precision(member.training.precision, x.device):
             return method.loss(Net(module, params, running, memory), batch, tape), running
@@ -236,15 +221,15 @@ Objective = Callable[[Tensors], tuple[Tensor, Tensors]]
 
 
 def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tuple[Tensor, Tensors]]]:
-    """Do what `grad_and_value(objective, has_aux=True)` does, without its layer between the network and the kernels."""
+    """Return what `grad_and_value(objective, has_aux=True)` does, without its overhead per operation."""
 
     def differentiated(params: Tensors) -> tuple[Tensors, tuple[Tensor, Tensors]]:
         with torch.enable_grad():
             leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
             loss, written = objective(leaves)
             gradients = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
-        # Kernels' gradients come channels last, and weights would follow. A training that is taken up again begins with
-        # ordinary weights, and sums over them must run in the same order to end in the same bits.
+        # Gradients of kernels are channels last, and weights would become so too. A resumed training starts with
+        # contiguous weights, and sums over them must run in the same order to give the same bits.
         plain = {name: gradient.contiguous() for name, gradient in zip(leaves, gradients, strict=True)}
         return plain, (loss.detach(), {name: b.detach() for name, b in written.items()})
 
@@ -252,12 +237,12 @@ def _by_autograd(objective: Objective) -> Callable[[Tensors], tuple[Tensors, tup
 
 
 def channels_last(x: Tensor) -> Tensor:
-    """Return images laid out as convolutions like them; other rows as they are."""
+    """Return images in the memory format channels last; other rows unchanged."""
     return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
 
-def augmented(member: Member, x: Tensor, tape: Tape) -> Tensor:
-    """Return the inputs of a training batch as the network sees them."""
+def augment(member: Member, x: Tensor, tape: Tape) -> Tensor:
+    """Return the inputs of a training batch, augmented if the protocol says so."""
     return crop_and_flip(x, tape.uniform((len(x), 3))) if member.training.augmentation == "crop-flip" else x
 
 
@@ -267,61 +252,61 @@ def validation_loss(
     """Return the validation loss of one network."""
     module.eval()
     batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
-    return _watched(member, bound(member.method, tensors["values"]), _net(module, tensors), batch, Tape(*numbers))
+    method = bind_options(member.method, tensors["values"])
+    return _monitored_loss(member, method, _net(module, tensors), batch, Tape(*numbers))
 
 
 def _net(module: nn.Module, tensors: Parts) -> Net:
     return Net(module, tensors["params"], tensors["buffers"], tensors["memory"])
 
 
-def _watched(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
+def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
     return method.loss(net, batch, tape) if member.training.validate == "noisy" else method.validate(net, batch)
 
 
 def validation_tape(member: Member, rows: int) -> TapeLength:
-    """Return what one validation pass over so many rows reads."""
+    """Return how many random numbers one validation pass over this many rows reads."""
     tape = BlankTape(member.rows.x.device)
     if member.training.validate == "noisy" and rows:
         first = start(member)
         first.module.eval()
-        net = Net(first.module, first.params, first.buffers, first.memory)
-        method = bound(member.method, first.values)
+        method = bind_options(member.method, first.values)
         with torch.no_grad():
-            _watched(member, method, net, member.rows.batch(member.rows.validation[:rows]), tape)
+            _monitored_loss(member, method, first, member.rows.batch(member.rows.validation[:rows]), tape)
     return tape.length
 
 
 def held_out_loss(member: Member, fitted: Fitted) -> float:
-    """Return the validation loss of a trained network, where early stopping did not watch it."""
+    """Return the validation loss of a trained network, also if early stopping did not use it."""
     if fitted.validation_loss is not None or fitted.status == "diverged":
         return math.inf if fitted.validation_loss is None else fitted.validation_loss
     fitted.module.eval()
     device = member.rows.x.device
-    method = bound(member.method, float_tensors(member.method, device))
+    method = bind_options(member.method, float_tensors(member.method, device))
     total, rows = 0.0, member.rows.validation
     for number, part in enumerate(rows.split(ROWS_AT_ONCE)):
         tape = LiveTape(generator(member.seed, "held out", number), device)
         with torch.no_grad():
-            loss = _watched(member, method, fitted.net, member.rows.batch(part), tape)
+            loss = _monitored_loss(member, method, fitted, member.rows.batch(part), tape)
         total += float(loss) * len(part) / len(rows)
     return total if math.isfinite(total) else math.inf
 
 
-def remembered(
+def remember(
     member: Member, module: nn.Module, table: Pair, tensors: Parts, progress: Tensor, numbers: Pair
 ) -> Tensors:
     """Return the memory of one network after an epoch."""
     module.eval()
-    return bound(member.method, tensors["values"]).remember(_net(module, tensors), progress, Tape(*numbers))
+    return bind_options(member.method, tensors["values"]).remember(_net(module, tensors), progress, Tape(*numbers))
 
 
 def remembers(method: Method) -> bool:
-    """Does the method keep anything from epoch to epoch?"""
+    """Return whether the method keeps tensors from epoch to epoch."""
     return type(method).remember is not Method.remember
 
 
-def finished(member: Member, fitted: Fitted) -> Fitted:
-    """Let the method do what it does after the fit."""
+def finish(member: Member, fitted: Fitted) -> Fitted:
+    """Return the trained network after the method's `finish` hook."""
     method, rows = member.method, member.rows
     if type(method).finish is Method.finish or fitted.status != "ok":
         return fitted
@@ -329,5 +314,5 @@ def finished(member: Member, fitted: Fitted) -> Fitted:
     validation = rows.batch(rows.validation) if len(rows.validation) else None
     tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
     with torch.enable_grad(), no_other_randomness("finish"):
-        memory = method.finish(fitted.net, rows.batch(rows.train), validation, tape)
+        memory = method.finish(fitted, rows.batch(rows.train), validation, tape)
     return replace(fitted, memory={name: t.detach() for name, t in memory.items()})

@@ -1,9 +1,8 @@
-"""In which precision a training computes its products, and whether the hardware was made for it.
+"""The precision of the products in training, and whether the hardware supports it.
 
-`training.precision` is part of a cell's key, so it is what the suite says and never a choice of the machine. bfloat16
-has float32's range with 8 bits of mantissa: autocast computes matrix products and convolutions in it and keeps sums,
-norms and losses in float32, so no scaling of the loss is needed. Where the hardware has no such products they are
-emulated, slowly, with the same rounding.
+`training.precision` is part of a cell's key: the suite decides it, never the machine. bfloat16 has float32's range with
+8 bits of mantissa: autocast computes matrix products and convolutions in it and keeps sums, norms and losses in
+float32, so the loss need not be scaled. Hardware without such products emulates them, slowly, with the same rounding.
 """
 
 import warnings
@@ -21,7 +20,7 @@ def forward_precision(name: str, device: torch.device) -> Iterator[None]:
 
 
 def computes_bfloat16(device: torch.device) -> bool:
-    """Does the device multiply in bfloat16 itself?"""
+    """Return whether the device has bfloat16 products."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     able = torch.cpu.get_capabilities()
@@ -29,10 +28,7 @@ def computes_bfloat16(device: torch.device) -> bool:
 
 
 def warn_of_emulation(name: str, device: torch.device) -> None:
-    """Tell once who asks for a precision that this hardware only imitates."""
+    """Warn if this hardware emulates the precision."""
     if name == "bfloat16" and not computes_bfloat16(device):
-        warnings.warn(
-            "training.precision: this hardware has no bfloat16 products and emulates them, many times slower than "
-            "float32; take float32 here",
-            stacklevel=2,
-        )
+        slow = "this hardware has no bfloat16 products and emulates them, many times slower than float32"
+        warnings.warn(f"training.precision: {slow}; use float32 here", stacklevel=2)

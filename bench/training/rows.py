@@ -1,6 +1,6 @@
-"""From a split to rows that train: what is held out for validation, and units that networks like.
+"""Prepares a split for training: holds out validation rows and scales to standardised units.
 
-Only the rows that train decide the scaling: nothing of the validation or test rows reaches it.
+The scaling depends on the training rows alone, not on validation or test rows.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from bench.training.member import Rows
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One split in training units, and the way back to original ones."""
+    """One split in training units, with the conversion to original units."""
 
     rows: Rows
     test_x: Tensor
     target_mean: float
     target_std: float
     scale: TargetScale | None
-    inputs: Callable[[Array], Tensor]  # rows in original units to training units, on the device
+    inputs: Callable[[Array], Tensor]  # converts rows in original units to training units, on the device
 
     def original(self, draws: Array) -> tuple[Array, Array | None]:
         """Return regression draws `[T, N, 1 or 2]` in original units: means `[T, N]` and stated variances, if any."""
@@ -36,7 +36,7 @@ class Prepared:
 
 
 def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor]:
-    """Return the rows that train and those held out for validation."""
+    """Return the indices of the training rows and of the validation rows."""
     order = torch.randperm(rows, generator=generator(seed, "validation"))
     held = min(max(1, round(protocol.validation * rows)), rows - 1) if protocol.validation else 0
     return order[held:].sort().values, order[:held].sort().values
@@ -45,18 +45,18 @@ def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor]:
 def prepare(
     split: Split, protocol: Protocol, seed: int, device: str, fold: tuple[Tensor, Tensor] | None = None
 ) -> Prepared:
-    """Hold out validation rows (those of a fold, or the protocol's share), scale, and put the data on the device."""
+    """Hold out validation rows (of a fold, or the protocol's share), scale, and move the data to the device."""
     train, validation = fold or held_out(len(split.train_x), protocol, seed)
-    fitted = train.numpy()
+    used = train.numpy()
 
-    trains = split.train_x[fitted] if len(validation) else split.train_x  # all of it: no copy
-    mean, std = _input_scale(trains) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
+    train_x = split.train_x[used] if len(validation) else split.train_x  # no copy of the whole
+    mean, std = _input_scale(train_x) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
     y_mean, y_std, scale = 0.0, 1.0, None
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
         scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
         if protocol.scale_targets:
-            y_mean, y_std = float(y[fitted].mean()), float(y[fitted].std()) if np.ptp(y[fitted]) > 0 else 1.0
+            y_mean, y_std = float(y[used].mean()), float(y[used].std()) if np.ptp(y[used]) > 0 else 1.0
         targets = as_float32((y - y_mean) / y_std)
     else:
         targets = torch.from_numpy(np.asarray(split.train_y, dtype=np.int64))
@@ -71,18 +71,18 @@ def prepare(
 def _input_scale(x: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of every feature of a table, of every channel of images."""
     if x.ndim == 4:
-        # One channel after the other: in double precision all of CIFAR-10 at once would take more than a gigabyte.
+        # Channel by channel: all of CIFAR-10 in double precision takes more than a gigabyte.
         scales = [_input_scale(x[:, channel].reshape(-1, 1)) for channel in range(x.shape[1])]
         mean, std = (np.concatenate(part, axis=1)[..., None, None] for part in zip(*scales, strict=True))
         return mean, std
     mean = x.mean(0, dtype=np.float64, keepdims=True)
-    # A constant feature stays constant. Its standard deviation does not tell: rounding may leave it above 0.
+    # A constant feature stays constant. Its standard deviation may be above 0 by rounding.
     varies = np.ptp(x, axis=0, keepdims=True) > 0
     return mean, np.where(varies, x.std(0, dtype=np.float64, keepdims=True), 1.0)
 
 
 def _scaled(x: Array, mean: Array, std: Array) -> Array:
-    """Return a scaled copy, made in double precision; of images, which are large and of one magnitude, in single."""
+    """Return a scaled copy, computed in double precision; for images, which are large, in single."""
     kind = np.float32 if x.ndim == 4 else np.float64
     scaled: Array = x.astype(kind, copy=False) - mean.astype(kind)
     scaled /= std.astype(kind)

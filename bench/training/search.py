@@ -1,7 +1,7 @@
-"""Choosing options by cross-validation: which configurations are tried, and which one wins.
+"""Choice of options by cross-validation: the configurations that are tried, and the best of them.
 
-Every configuration is trained on the same folds from the same starts, so that they differ in nothing else. All of it
-is decided by the cell alone: the training rows of its split, its seed, the suite's grid and the method's search space.
+Every configuration is trained on the same folds from the same initial weights. The choice depends on the cell alone:
+the training rows of its split, its seed, the suite's grid and the method's search space.
 """
 
 import itertools
@@ -32,25 +32,25 @@ class Configuration:
 def configurations(
     kind: str, grid: Mapping[Any, Sequence[float]], space: Mapping[str, Sequence[Any]], seed: int
 ) -> list[Configuration]:
-    """Return what is tried: every point of the grid, or `random:N` different ones of them."""
+    """Return the configurations to try: all points of the grid, or N distinct ones for `random:N`."""
     names = [*grid, *space]
     points = list(itertools.product(*grid.values(), *space.values()))
     if kind == "none":
         points = []
     elif found := re.fullmatch(r"random:(\d+)", kind):
         generator = np.random.default_rng(stream(seed, "configurations"))
-        picked = generator.permutation(len(points))[: int(found[1])]
-        points = [points[number] for number in sorted(picked)]
-    made = [dict(zip(names, point, strict=True)) for point in points]
-    return [Configuration({n: one[n] for n in grid}, {n: one[n] for n in space}) for one in made]
+        sample = generator.permutation(len(points))[: int(found[1])]
+        points = [points[number] for number in sorted(sample)]
+    named = [dict(zip(names, point, strict=True)) for point in points]
+    return [Configuration({n: one[n] for n in grid}, {n: one[n] for n in space}) for one in named]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """How a search ended."""
+    """The result of a search."""
 
     tried: Sequence[Configuration]
-    losses: Sequence[Sequence[float]]  # of every configuration on every fold; infinite where it diverged
+    losses: Sequence[Sequence[float]]  # of every configuration on every fold; infinite: diverged
     epochs: Sequence[Sequence[int]]
 
     @property
@@ -60,18 +60,18 @@ class Selection:
 
     @property
     def best(self) -> int | None:
-        """The number of the configuration with the lowest mean; the first of equals; None if all diverged."""
+        """The index of the (first) configuration with the lowest mean; None if all diverged."""
         means = self.means
         number = min(range(len(means)), key=means.__getitem__)
         return number if math.isfinite(means[number]) else None
 
     @property
     def chosen(self) -> Configuration | None:
-        """The configuration that won."""
+        """The best configuration."""
         return None if self.best is None else self.tried[self.best]
 
     def record(self) -> dict[str, Any]:
-        """Return what a cell's row tells of its search."""
+        """Return the summary that is stored with a cell."""
         if self.best is None or self.chosen is None:
             return {"configurations": len(self.tried), "folds": len(self.losses[0])}
         return {
@@ -83,7 +83,7 @@ class Selection:
         }
 
     def to_json(self) -> str:
-        """Return the whole search as JSON; a loss that is not finite is null there."""
+        """Return the whole search as JSON; a loss that is not finite is null."""
         finite = [[loss if math.isfinite(loss) else None for loss in losses] for losses in self.losses]
         tried = [asdict(each) for each in self.tried]
         return json.dumps({"tried": tried, "losses": finite, "epochs": self.epochs}, allow_nan=False)
@@ -91,6 +91,6 @@ class Selection:
     @classmethod
     def from_json(cls, text: str) -> "Selection":
         """Return the search that `to_json` wrote."""
-        about = json.loads(text)
-        losses = [[math.inf if loss is None else loss for loss in each] for each in about["losses"]]
-        return cls([Configuration(**each) for each in about["tried"]], losses, about["epochs"])
+        content = json.loads(text)
+        losses = [[math.inf if loss is None else loss for loss in each] for each in content["losses"]]
+        return cls([Configuration(**each) for each in content["tried"]], losses, content["epochs"])

@@ -1,9 +1,8 @@
-"""One call over a whole stack, made quick: traced once into a flat graph, compiled where that pays.
+"""Traces a function over a whole stack into a flat graph, and compiles it where that pays.
 
-Eager `vmap` spends most of a small step in Python. Tracing the vectorised function once and replaying the recorded
-operations removes that; `torch.compile` then fuses them. Shapes are fixed by the trace. Two properties were measured
-and are tested: the numbers of a member do not depend, to the last bit, on how many others are in the graph (from two
-members up), nor on its place among them.
+Eager `vmap` spends most of a small step in Python. Replaying the recorded operations of one trace avoids that;
+`torch.compile` then fuses them. Shapes are fixed by the trace. Two properties are tested: the numbers of a member do
+not depend, to the last bit, on how many others are in the graph (from two members up), nor on its place among them.
 """
 
 import shutil
@@ -17,45 +16,45 @@ from torch.utils import _pytree as pytree
 
 Call = Callable[..., Any]
 
-# Compiling takes 5 to 10 s and saves 1 to 2 ms a step, whatever the size of the stack.
+# Compiling takes 5 to 10 s and saves 1 to 2 ms per step, for any size of the stack.
 STEPS_THAT_PAY_FOR_COMPILING = 10_000
 
 
 def compiler_found() -> bool:
-    """Is there a C++ compiler that `torch.compile` can use?"""
+    """Return whether there is a C++ compiler for `torch.compile`."""
     return any(shutil.which(name) for name in ("g++", "clang++", "c++"))
 
 
 def trace(call: Call, arguments: tuple[Any, ...]) -> Call:
-    """Return the call as a recorded graph, to be called with arguments of the same shapes."""
-    # The tracer knows tensors by identity: two equal arguments that are one object would become one input.
+    """Return the function as a recorded graph, for arguments of the same shapes."""
+    # The tracer identifies tensors by object: one tensor passed as two arguments would become one input.
     distinct = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, arguments)
     graph = make_fx(call)(*distinct)
-    _lay_products_wide(graph)
+    _transpose_tall_products(graph)
     return graph
 
 
 def compiled(graph: Call, arguments: tuple[Any, ...]) -> Call:
-    """Return the traced graph compiled, after a first call with such arguments."""
+    """Return the compiled graph, after a first call with these arguments."""
 
-    def called() -> Call:
+    def compile_and_call() -> Call:
         fast: Call = torch.compile(graph, fullgraph=True, dynamic=False)
         fast(*arguments)
         return fast
 
     try:
-        return called()
+        return compile_and_call()
     except Exception:  # of the compiler, which has every kind of error
-        # A process that was killed while the compiler wrote leaves half a file in torch's cache, and every later one
-        # would stumble over it: only what also fails in an empty cache is the compiler's fault.
+        # A process that was killed during compilation leaves a partial file in torch's cache, on which every later one
+        # fails: only an error with an empty cache is the compiler's.
         from torch._inductor.utils import fresh_cache  # takes a second to import
 
         with fresh_cache():
-            return called()
+            return compile_and_call()
 
 
-def _lay_products_wide(graph: fx.GraphModule) -> None:
-    """Compute every batched product that is taller than wide as its transpose.
+def _transpose_tall_products(graph: fx.GraphModule) -> None:
+    """Compute every batched product that has more rows than columns as its transpose.
 
     Row-major kernels run along the columns: a stack of 50 x 8 products (the weight gradient of a narrow layer) took
     284 us, the same as 8 x 50 took 83 us.

@@ -53,7 +53,7 @@ def member(method: Method, network: Architecture, rows: Rows, seed: int = 0, **t
 def drawing(method: Method, network: Architecture, count: int, draws: int, networks: int = 1) -> Drawing:
     rows = rows_of(network, count)
     firsts = [start(member(method, network, rows, seed)) for seed in range(networks)]
-    made = [Fitted(f.module, f.params, f.buffers, f.memory, "ok", 0, 0.0, None, []) for f in firsts]
+    made = [Fitted(f.module, f.params, f.buffers, f.memory) for f in firsts]
     return Drawing(method, made, rows.task, rows.x, 7, draws)
 
 

@@ -90,7 +90,7 @@ def trained(images: Tensor) -> tuple[Fitted, NaiveResNet8]:
         for (_, ours), theirs in zip(tensors, [*naive.parameters(), *naive.buffers()], strict=True):
             theirs.copy_(ours)
         fitted.module.eval()
-        torch.testing.assert_close(naive(images[:20]), fitted.net(images[:20]), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(naive(images[:20]), fitted(images[:20]), atol=1e-4, rtol=1e-4)
     return fitted, naive
 
 

@@ -76,7 +76,7 @@ def test_noise_reaches_weights_but_no_bias_and_no_normalisation() -> None:
     from bench.api.tape import LiveTape, generator
     from bench.methods._weight_noise import with_noise
 
-    noisy = with_noise(fitted.net, LiveTape(generator(0)), lambda name: 0.5)
+    noisy = with_noise(fitted, LiveTape(generator(0)), lambda name: 0.5)
     changed = {name for name in fitted.params if not torch.equal(noisy.params[name], fitted.params[name])}
     assert changed == {name for name, p in fitted.params.items() if p.ndim >= 2}
     assert not any("norm" in name or "bias" in name for name in changed)
@@ -90,7 +90,7 @@ def test_without_noise_a_method_is_the_deterministic_network(method: Method) -> 
     for key, value in plain.params.items():
         torch.testing.assert_close(other.params[key], value, atol=1e-6, rtol=1e-5)
     drawn = draw(Drawing(method, [other], "regression", ROWS, 0, 5))
-    np.testing.assert_allclose(drawn, np.broadcast_to(plain.net(ROWS).numpy(), drawn.shape), atol=1e-5)
+    np.testing.assert_allclose(drawn, np.broadcast_to(plain(ROWS).numpy(), drawn.shape), atol=1e-5)
 
 
 def test_levels_that_start_at_zero_stay_near_it_while_weights_learn() -> None:

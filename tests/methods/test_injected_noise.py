@@ -107,7 +107,7 @@ def test_drop_connect_has_the_mean_and_variance_of_bernoulli_terms(
     drawn = draws_of(method, [network], X, DRAWS)[..., 0]
     expected = 0.2 / 0.8 * (X * network.params["layers.0.weight"]).square().sum(1)
     np.testing.assert_allclose(drawn.var(0, ddof=1), expected.numpy(), rtol=0.06)
-    mean = network.net(X)[:, 0].numpy()
+    mean = network(X)[:, 0].numpy()
     np.testing.assert_allclose(drawn.mean(0), mean, atol=4 * float((expected.max() / DRAWS).sqrt()))
 
 

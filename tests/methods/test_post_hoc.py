@@ -46,7 +46,7 @@ def test_the_temperature_is_the_best_on_validation_rows_and_keeps_the_classes(tr
     method = TemperatureScaling()
     (network,) = train(method, X, CLASSES, held=60, epochs=60)
     held, right = X[-60:], CLASSES[-60:]
-    logits = network.net(held).double()
+    logits = network(held).double()
     best = minimize_scalar(
         lambda t: float(F.cross_entropy(logits / t, right)),
         bounds=(0.05, 20),
@@ -136,7 +136,7 @@ def test_the_posterior_is_that_of_laplace_torch(
     # A draw's change of the weights is a linear map of its normals: unit vectors for them give the map's columns.
     count = sum(value.numel() for name, value in network.memory.items() if name.startswith("scale:"))
     tapes = [Tape(unit, torch.zeros(0)) for unit in torch.eye(count)]
-    changes = [method.change(network.net, network.memory, tape) for tape in tapes]
+    changes = [method.change(network, network.memory, tape) for tape in tapes]
     module = network.module
     module.load_state_dict({name: p.clone() for name, p in network.params.items()})
     module.requires_grad_(True)
@@ -190,7 +190,7 @@ def test_the_prior_precision_maximises_the_marginal_likelihood_of_laplace_torch(
 def test_the_linearised_draw_is_a_draw_of_the_linearised_network(train: Fit) -> None:
     method = Laplace(structure="diagonal", prior_precision=1.0)
     (network,) = train(method, X, Y, batch=40)
-    net, tape = network.net, LiveTape(generator(5))
+    net, tape = network, LiveTape(generator(5))
     change = method.change(net, network.memory, LiveTape(generator(5)))
     outputs = method.draw(net, X, tape)
     small = 1e-3

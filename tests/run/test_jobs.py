@@ -31,7 +31,7 @@ from bench.training.limits import Limits
 from bench.training.member import Member, held_out_loss, training_form
 from bench.training.rows import prepare
 from bench.training.search import Selection, configurations
-from bench.training.stack import fit, fit_and_tell
+from bench.training.stack import fit, fit_with_progress
 from tests.fixtures.suites import tiny_suite
 
 GRID: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.0, 0.1]}
@@ -91,9 +91,9 @@ def count_members(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counting(members: Any, limits: Any) -> Any:
         counted.append(len(members))
-        return fit_and_tell(members, limits)
+        return fit_with_progress(members, limits)
 
-    monkeypatch.setattr(jobs_module, "fit_and_tell", counting)
+    monkeypatch.setattr(jobs_module, "fit_with_progress", counting)
     return counted
 
 

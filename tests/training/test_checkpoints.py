@@ -117,7 +117,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_used(spoil: str, member: MakeMemb
         checkpoints.save(file, {"": {}, **_by_part(wrong)}, about)
     if spoil == "cut":
         file.write_bytes(file.read_bytes()[:1000])
-        with pytest.warns(UserWarning, match="not a whole checkpoint"):
+        with pytest.warns(UserWarning, match="not a complete checkpoint"):
             (again,) = trained([one], limits)
     else:
         (again,) = trained([one], limits)

@@ -15,7 +15,7 @@ from bench.api import Method
 from bench.plugins.registry import Registry
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, Rows, finished, training_form
+from bench.training.member import Fitted, Member, Rows, finish, training_form
 from bench.training.stack import fit
 
 FORMS: dict[str, list[dict[str, Any]]] = {
@@ -50,7 +50,7 @@ def trained() -> Callable[[str, list[Member], Limits], list[Fitted]]:
         if key not in kept:
             done = dict(fit(members, limits))
             kept[key] = [done[number] for number in range(len(members))]
-        return [finished(one, network) for one, network in zip(members, kept[key], strict=True)]
+        return [finish(one, network) for one, network in zip(members, kept[key], strict=True)]
 
     return train
 

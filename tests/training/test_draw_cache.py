@@ -16,10 +16,10 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.resnet8 import NormalisedConvolution, ResNet8
 from bench.spec.protocol import Architecture
-from bench.training.draw_cache import reused_parts
+from bench.training.draw_cache import cached_layers
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, bound, float_tensors
+from bench.training.member import Fitted, Member, bind_options, float_tensors
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
@@ -56,7 +56,7 @@ class Two(nn.Module):
 
 def test_a_part_computes_again_exactly_when_its_input_or_its_tensors_are_others() -> None:
     net, x = Two(), torch.ones(2, 3)
-    with torch.no_grad(), reused_parts([net]):
+    with torch.no_grad(), cached_layers([net]):
         net(x), net(x)
         assert net.calls == [1, 1]
         net(x.clone())
@@ -74,17 +74,17 @@ def test_a_part_computes_again_exactly_when_its_input_or_its_tensors_are_others(
 
 def test_an_output_that_was_changed_in_place_is_not_given_again() -> None:
     net, x = Two(), torch.ones(2, 3)
-    with torch.no_grad(), reused_parts([net]):
+    with torch.no_grad(), cached_layers([net]):
         net(x).zero_()
         assert float(net(x).sum()) == 6.0
 
 
 def naive(one: Member, fitted: Fitted, x: Tensor) -> Array:
     """Draw by the book: one forward pass a draw, batch norm by itself, planes, nothing kept."""
-    method = bound(one.method, float_tensors(one.method, x.device))
+    method = bind_options(one.method, float_tensors(one.method, x.device))
     fitted.module.eval()
     blank = BlankTape()
-    method.draw(fitted.net, x, blank)
+    method.draw(fitted, x, blank)
     by_row = isinstance(method, MCDropout) and method.per_row
     drawn = []
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
@@ -92,7 +92,7 @@ def naive(one: Member, fitted: Fitted, x: Tensor) -> Array:
         for number in range(DRAWS):
             source = generator(7, "draw", number, *((0,) if by_row else ()))
             normals, uniforms = numbers(source, 1, blank.length)
-            drawn.append(method.draw(fitted.net, x, Tape(normals[0], uniforms[0])).softmax(-1).numpy())
+            drawn.append(method.draw(fitted, x, Tape(normals[0], uniforms[0])).softmax(-1).numpy())
     return np.stack(drawn)
 
 

@@ -62,7 +62,7 @@ def test_drawing_equals_a_naive_loop_over_the_draws(
     for number, drawn in enumerate(draw(job(one, [fitted], 5))):
         normals, chances = numbers(generator(7, "draw", number, *salt), 1, length)
         fitted.module.eval()
-        by_hand = method.draw(fitted.net, one.rows.x, Tape(normals[0], chances[0]))
+        by_hand = method.draw(fitted, one.rows.x, Tape(normals[0], chances[0]))
         np.testing.assert_allclose(drawn, by_hand.numpy(), atol=1e-5)
 
 
@@ -82,7 +82,7 @@ def test_draws_of_an_ensemble_take_turns(member: MakeMember, fit_in_order: FitIn
     drawn = draw(job(one, networks, 100))
     assert drawn.shape[0] == 3
     for number, fitted in enumerate(networks):
-        np.testing.assert_allclose(drawn[number], fitted.net(one.rows.x).numpy(), atol=1e-6)
+        np.testing.assert_allclose(drawn[number], fitted(one.rows.x).numpy(), atol=1e-6)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def test_a_stochastic_ensemble_draws_from_each_network_in_turn(member: MakeMembe
     drawn = draw(job(one, networks, 10))
     assert drawn.shape[0] == 10
     for number in range(10):
-        np.testing.assert_allclose(drawn[number], networks[number % 3].net(one.rows.x).numpy(), atol=1e-6)
+        np.testing.assert_allclose(drawn[number], networks[number % 3](one.rows.x).numpy(), atol=1e-6)
 
 
 def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOrder) -> None:
@@ -110,12 +110,12 @@ def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOr
 def test_drawing_changes_no_state(member: MakeMember, fit_in_order: FitInOrder) -> None:
     one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
     (fitted,) = fit_in_order([one], PLAIN)
-    before = {k: v.clone() for k, v in (fitted.params | fitted.buffers).items()}
+    before = {k: v.clone() for k, v in {**fitted.params, **fitted.buffers}.items()}
     state = torch.random.get_rng_state()
     first = draw(job(one, [fitted], 3))
     assert np.array_equal(first, draw(job(one, [fitted], 3)))
     assert torch.equal(state, torch.random.get_rng_state())
-    assert all(torch.equal(value, (fitted.params | fitted.buffers)[key]) for key, value in before.items())
+    assert all(torch.equal(value, {**fitted.params, **fitted.buffers}[key]) for key, value in before.items())
 
 
 def test_a_single_row_can_be_drawn_at(member: MakeMember, fit_in_order: FitInOrder) -> None:

@@ -41,7 +41,7 @@ def test_every_network_of_an_ensemble_is_drawn_with_its_running_statistics(
     drawn = draw(Drawing(Deterministic(), networks, "classification", x, 0, 3), limits)
     for fitted, value, buffers in zip(networks, drawn, before, strict=True):
         fitted.module.eval()
-        np.testing.assert_allclose(value, fitted.net(x).softmax(-1).numpy(), atol=1e-5)
+        np.testing.assert_allclose(value, fitted(x).softmax(-1).numpy(), atol=1e-5)
         assert all(torch.equal(fitted.buffers[k], b) for k, b in buffers.items())
 
 
@@ -176,7 +176,7 @@ class GlobalFinish(Method):
 
 
 REFUSED = [
-    (Loose(), "LooseModule.projection is a plain tensor; make it known with register_buffer"),
+    (Loose(), "LooseModule.projection is a plain tensor; register it with register_buffer"),
     (NameWithoutColon(), "init returned level.*colon"),
     (GlobalInit(), "init or memory drew from torch's global generator"),
     (GlobalLoss(), "take random numbers from the tape"),
@@ -300,7 +300,7 @@ def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
     def broken(graph: Any, arguments: Any) -> Any:
         raise RuntimeError("no Python.h")
 
-    monkeypatch.setattr("bench.training.stack.compiled", broken)
+    monkeypatch.setattr("bench.training.stacked_calls.compiled", broken)
     expected = fit_in_order([member(Deterministic())])[0]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

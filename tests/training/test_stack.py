@@ -99,7 +99,7 @@ def test_validation_uses_the_running_statistics_of_batch_norm(
     (fitted,) = fit_in_order([one], Limits(path=path))
     rows = one.rows
     fitted.module.eval()
-    outputs = fitted.net(rows.x[rows.validation])
+    outputs = fitted(rows.x[rows.validation])
     assert fitted.validation_loss == pytest.approx(float(F.cross_entropy(outputs, rows.y[rows.validation])), rel=1e-4)
 
 
@@ -220,7 +220,7 @@ def test_data_of_several_splits_share_a_stack(member: MakeMember, fit_in_order: 
     ]
     together = fit_in_order([member(Deterministic(), 0, rows=r, epochs=60) for r in rows])
     for s, fitted in enumerate(together):
-        assert float(fitted.net(rows[s].x).mean()) == pytest.approx(s, abs=0.3)  # each learned its own constant
+        assert float(fitted(rows[s].x).mean()) == pytest.approx(s, abs=0.3)  # each learned its own constant
         alone = fit_in_order([member(Deterministic(), 0, rows=rows[s], epochs=60)])[0]
         assert all(torch.equal(alone.params[key], fitted.params[key]) for key in alone.params)
 
@@ -304,7 +304,7 @@ def test_float_options_differ_inside_a_stack_and_others_split_it(member: MakeMem
     for one, fitted in zip(members, together, strict=True):
         alone = fit_in_order([one])[0]
         assert all(torch.equal(alone.params[key], fitted.params[key]) for key in alone.params)
-    sizes = [float(sum(w.abs().sum() for w in f.net.weights.values())) for f in together]
+    sizes = [float(sum(w.abs().sum() for w in f.weights.values())) for f in together]
     assert sizes[0] > sizes[2] > sizes[4]
 
 
@@ -315,14 +315,14 @@ def test_a_batch_larger_than_the_data_is_all_of_it_and_one_row_trains(
     one = member(Deterministic(), rows=row, batch=64, epochs=200)
     assert (one.batch_rows, one.steps_per_epoch) == (1, 1)
     (fitted,) = fit_in_order([one])
-    assert float(fitted.net(row.x)) == pytest.approx(2.0, abs=0.05)
+    assert float(fitted(row.x)) == pytest.approx(2.0, abs=0.05)
 
 
 def test_rows_left_over_by_whole_batches_are_others_in_every_epoch(member: MakeMember) -> None:
-    from bench.training.stack import _Slot
+    from bench.training.slot import Slot
 
     one = member(Deterministic(), batch=32)  # 100 rows: 3 batches, 4 rows left over
-    slot = _Slot(0, one, 0, start(one).module)
+    slot = Slot(0, one, 0, start(one).module)
     epochs = [slot.order() for _ in range(30)]
     assert all(order.shape == (3 * 32,) and len(order.unique()) == 96 for order in epochs)
     assert len(torch.cat(epochs).unique()) == 100

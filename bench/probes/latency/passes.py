@@ -106,7 +106,7 @@ def naive(job: Drawing, limits: Limits) -> Mode:
             values = []
             for t in range(functions.count):
                 network = job.networks[t % len(job.networks)]
-                outputs = method.draw(network.net, x, Tape(*functions.numbers(t, length, x.device)))
+                outputs = method.draw(network, x, Tape(*functions.numbers(t, length, x.device)))
                 values.append(outputs.softmax(-1) if job.task == "classification" else outputs)
             return torch.stack(values)
 

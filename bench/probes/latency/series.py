@@ -30,7 +30,7 @@ from bench.probes.latency.passes import MODES, SPANS, Mode, Spans, Workload, tim
 from bench.probes.latency.probe import Latency
 from bench.training.drawing import Drawing, Functions
 from bench.training.limits import Limits, threads
-from bench.training.member import Fitted, Member, finished, start
+from bench.training.member import Fitted, Member, finish, start
 from bench.training.rows import Prepared, prepare
 from bench.training.tracing import compiler_found
 
@@ -218,8 +218,8 @@ def _networks(subject: Subject, method: Method, count: int, data: Prepared) -> l
         new_network = network_factory(network, problem)
         member = Member(method, problem, new_network, repr(network), subject.protocol.training, data.rows, seed)
         first = start(member)
-        fresh = Fitted(first.module, first.params, first.buffers, first.memory, "ok", 0, math.nan, None, [])
-        networks.append(finished(member, fresh))
+        fresh = Fitted(first.module, first.params, first.buffers, first.memory)
+        networks.append(finish(member, fresh))
     return networks
 
 

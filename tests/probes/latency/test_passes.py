@@ -98,7 +98,7 @@ def job(method: Method, count: int, task: Any = "regression") -> Drawing:
     networks = []
     for seed in range(count):
         first = start(Member(method, problem, network_factory(network, problem), "", Training(), rows, seed))
-        networks.append(Fitted(first.module, first.params, first.buffers, first.memory, "ok", 0, 0.0, None, []))
+        networks.append(Fitted(first.module, first.params, first.buffers, first.memory))
     return Drawing(method, networks, task, x, 7, 6)
 
 

@@ -1,0 +1,68 @@
+"""One slot of a stack: the state on the host of the member that trains in it."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from bench.api.tape import generator
+from bench.training.member import Member
+
+
+class Slot:
+    """The state of one member in training beside its tensors: generators, epochs and losses."""
+
+    def __init__(self, number: int, member: Member, offset: int, module: nn.Module) -> None:
+        self.number, self.member, self.module = number, member, module
+        self.epoch = 0
+        self.shuffles = generator(member.seed, "shuffle")
+        self.noise = generator(member.seed, "noise")
+        self.train = member.rows.train + offset
+        self.validation = member.rows.validation + offset
+        self.best = math.inf
+        self.since_best = 0
+        self.history: list[tuple[float, float]] = []
+        self.rows = len(self.train)
+        self.used = member.steps_per_epoch * member.batch_rows
+        self.whole = member.batch_rows == self.rows
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what the next epoch depends on besides the network's tensors, for a checkpoint."""
+        return {
+            "history": torch.tensor(self.history, dtype=torch.float64).view(-1, 2),
+            "best": torch.tensor([self.best, self.since_best], dtype=torch.float64),
+            "shuffles": self.shuffles.get_state(),
+            "noise": self.noise.get_state(),
+        }
+
+    def resume(self, state: dict[str, Tensor]) -> None:
+        """Restore what `state` returned."""
+        self.history = [(loss, validation) for loss, validation in state["history"].tolist()]
+        self.epoch = len(self.history)
+        self.best, since_best = state["best"].tolist()
+        self.since_best = int(since_best)
+        self.shuffles.set_state(state["shuffles"])
+        self.noise.set_state(state["noise"])
+
+    def order(self) -> Tensor:
+        """Return the rows of the next epoch, one batch after the other."""
+        return self.train if self.whole else self.train[torch.randperm(self.rows, generator=self.shuffles)[: self.used]]
+
+    def record(self, loss: float, validation: float | None) -> bool:
+        """Record the losses of an epoch; return whether the validation loss is the best so far."""
+        self.epoch += 1
+        self.since_best += 1
+        self.history.append((loss, math.nan if validation is None else validation))
+        if validation is None or not validation < self.best:  # also if it is NaN
+            return False
+        self.best, self.since_best = validation, 0
+        return True
+
+    def end(self, validated: bool) -> Literal["", "ok", "diverged"]:
+        """Return how the training has ended, or '' if it goes on; `validated`: with early stopping."""
+        loss, validation = self.history[-1]
+        if not math.isfinite(loss) or (validated and not math.isfinite(validation)):
+            return "diverged"
+        stopped = validated and self.since_best >= self.member.training.patience
+        return "ok" if stopped or self.epoch >= self.member.training.epochs else ""

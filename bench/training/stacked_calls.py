@@ -1,0 +1,67 @@
+"""Runs a function of one network on all slots of a stack, traced and compiled where that is faster."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+from torch.func import vmap
+from torch.utils import _pytree as pytree
+
+from bench.training.member import Member
+from bench.training.tracing import Call, compiled, trace
+
+
+class StackedCalls:
+    """The functions of one stack, each traced at its first call."""
+
+    def __init__(self, model: Member, module: nn.Module, *, large: bool, compiling: bool) -> None:
+        self.model, self.module, self.large, self.compiling = model, module, large, compiling
+        self._calls: dict[str, Call] = {}
+
+    def __call__(self, name: str, function: Call, table: tuple[Tensor, Tensor], *columns: Any) -> Any:
+        """Call `function(model, module, table, ...)` for every slot; columns have one entry per slot in front."""
+        if name not in self._calls:
+            self._calls[name] = self._prepare(name, partial(function, self.model, self.module), (table, *columns))
+        return self._calls[name](table, *columns)
+
+    def clear(self) -> None:
+        """Forget all traces: the number of slots has changed."""
+        self._calls.clear()
+
+    def _prepare(self, name: str, one: Call, arguments: tuple[Any, ...]) -> Call:
+        if self.large:
+            # A large network's validation is a small part of its training, and compiling takes a minute.
+            if not self.compiling or name != "advance":
+                return _only_slot(one)
+            graph = trace(_only_slot(one), arguments)
+        else:
+            graph = trace(vmap(one, in_dims=(None, *([0] * (len(arguments) - 1)))), arguments)
+        if self.compiling:
+            try:
+                return compiled(graph, arguments)
+            except Exception as error:  # of any type: the compiler does not work
+                warnings.warn(f"compiling failed, training continues without: {error!r:.200}", stacklevel=2)
+                self.compiling = False
+        return graph
+
+
+def _only_slot(one: Call) -> Callable[..., Any]:
+    """Return a network's function for a stack of one slot, without `vmap`."""
+
+    def call(table: tuple[Tensor, Tensor], *columns: Any) -> Any:
+        result = one(table, *pytree.tree_map(lambda t: t[0], columns))
+        return pytree.tree_map(lambda t: t.unsqueeze(0), result)
+
+    return call
+
+
+def require_same_tensors(hook: str, before: dict[str, Tensor], after: dict[str, Tensor]) -> None:
+    """Raise if a hook adds, drops or reshapes tensors, which would be lost or reach another member."""
+    shapes = [{name: (tuple(t.shape[1:]), t.dtype) for name, t in tensors.items()} for tensors in (before, after)]
+    for name in sorted(shapes[0].keys() | shapes[1].keys()):
+        old, new = shapes[0].get(name), shapes[1].get(name)
+        if old != new:
+            text = ["missing" if s is None else f"{s[1]} of shape {list(s[0])}" for s in (old, new)]
+            raise ValueError(f"{hook} must return the tensors it was given: {name} was {text[0]} and is {text[1]}")
