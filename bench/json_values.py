@@ -1,13 +1,14 @@
-"""What JSON can hold."""
+"""Values that JSON can represent."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 
-def without_nan(value: Any) -> Any:
-    """Return the value with null for every NaN and infinity, which JSON does not know."""
+def without_nan(value: Any, substitute: Callable[[float], Any] = lambda number: None) -> Any:
+    """Return the value with a substitute (by default null) for every NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {str(key): without_nan(inner) for key, inner in value.items()}
+        return {str(key): without_nan(inner, substitute) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [without_nan(inner, substitute) for inner in value]
+    return substitute(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import json_option, look_in, plugin_option
+from bench.cli.options import json_option, plugin_option, set_data_folder
 from bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_j
     """List the folders that are searched, and which files are there."""
     from bench.machine.data_files import data_folders, find_file
 
-    look_in(folder)
+    set_data_folder(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:
@@ -66,7 +66,7 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
     from bench.machine.download import is_there
 
     _make_folder(folder)
-    look_in(folder)
+    set_data_folder(folder)
     place, failures = data_folders()[0], 0
     for name, dataset in _datasets(names, plugins).items():
         if not dataset.files:
@@ -98,7 +98,7 @@ def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_
     """Compare every file found with its checksum; exit 1 if one is damaged, or missing from a named dataset."""
     from bench.machine.data_files import find_file
 
-    look_in(folder)
+    set_data_folder(folder)
     rows: list[dict[str, Any]] = []
     for name, dataset in _datasets(names, plugins).items():
         for file in dataset.files:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, look_in, plugin_option
+from bench.cli.options import data_option, plugin_option, set_data_folder
 from bench.cli.progress import progress_bar
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
@@ -172,7 +172,7 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> No
 def _suite(name: str, data: str | None) -> "Suite":
     from bench.plan.suite import load_suite
 
-    look_in(data)
+    set_data_folder(data)
     return load_suite(name).only([], [])  # without what runs only when it is asked for by name
 
 

@@ -1,4 +1,4 @@
-"""The command line. Imports of anything heavy stand inside the commands that need it."""
+"""The command line. Commands import heavy modules inside, so that --help is fast."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from bench import __version__
 from bench.cli.data import data as data_commands
 from bench.cli.gate import COMMANDS as GATE_COMMANDS
 from bench.cli.leaderboard import leaderboard
-from bench.cli.options import data_option, fail, json_option, look_in, plugin_option, store_option
+from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
 from bench.cli.plugins import new, verify
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
@@ -41,10 +41,10 @@ LISTED = ("methods", "datasets", "suites", "metrics", "reports")
 @json_option
 @plugin_option
 def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
-    """List what can be run, measured and reported."""
+    """List the methods, datasets, suites, metrics or reports."""
     if what not in LISTED:
         raise unknown_name("list", what, LISTED)
-    rows = _listed(what, plugins)
+    rows = _rows(what, plugins)
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -54,7 +54,7 @@ def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
         click.echo(f"{row['name']:<{width}}  {row['summary']}{tail}")
 
 
-def _listed(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "suites":
         from bench.plan.suite import suite_names
 
@@ -62,22 +62,13 @@ def _listed(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "metrics":
         from bench.metrics import catalogue
 
-        return [
-            {
-                "name": m.name,
-                "summary": f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}",
-                "task": m.task,
-                "family": m.family,
-                "direction": m.direction,
-                "target": m.target,
-                "unit": m.unit,
-                "needs": sorted(m.needs),
-                "formula": m.formula,
-                "source": m.source,
-                "relative_to": m.relative_to,
-            }
-            for m in catalogue().values()
-        ]
+        fields = ("task", "family", "direction", "target", "unit", "needs", "formula", "source", "relative_to")
+        rows = []
+        for m in catalogue().values():
+            summary = f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}"
+            stated = {name: getattr(m, name) for name in fields} | {"needs": sorted(m.needs)}
+            rows.append({"name": m.name, "summary": summary} | stated)
+        return rows
     from bench.plugins.registry import Registry
 
     found = Registry([Path(p) for p in plugins]).plugins(cast("Kind", what[:-1]))
@@ -91,10 +82,10 @@ def _better(direction: str, target: float | None) -> str:
 @app.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @store_option
-@click.option("--out", default="report", show_default=True, metavar="DIR", help="Where the report is written.")
+@click.option("--out", default="report", show_default=True, metavar="DIR", help="The folder to write to.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
-    """Write what is stored as a page (index.html), as Markdown (report.md), as figures and tables (CSV, LaTeX)."""
+    """Write a report on the stored results: a page (index.html), Markdown, figures and tables (CSV, LaTeX)."""
     from bench.workflow import write_report
 
     click.echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")
@@ -106,8 +97,8 @@ def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) 
 @plugin_option
 @json_option
 def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) -> None:
-    """Tell what is installed, which device and threads are used, which data is found, and what to do about problems."""
-    look_in(data)
+    """Show what is installed, the device, threads and data that are found, and how to solve problems."""
+    set_data_folder(data)
     from bench.cli.doctor import examine
     from bench.plugins.registry import Registry
 
@@ -121,32 +112,25 @@ def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) 
         sys.exit(1)
 
 
-app.add_command(data_commands)
-app.add_command(leaderboard)
-app.add_command(new)
-app.add_command(verify)
-app.add_command(compare)
-app.add_command(rank)
-for command in (*RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
+OTHERS = (data_commands, leaderboard, new, verify, compare, rank)
+for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 
 
 def main() -> None:
-    """Run the command line: a user's mistake is one line and exit 2, never a traceback."""
+    """Run the command line; a mistake of the user is one line and exit 2, never a traceback."""
     try:
         app(standalone_mode=False)
     except UserError as error:
         fail(str(error))
-    except click.exceptions.Abort:
-        fail("stopped; what was finished is stored", 130)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())  # 'uqbench' alone asks what there is
+        click.echo(error.format_message())  # 'uqbench' without a command
     except click.ClickException as error:
         fail(error.format_message())
-    except KeyboardInterrupt:
-        fail("stopped; what was finished is stored", 130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        fail("stopped; finished cells are stored", 130)
     except BrokenPipeError:
-        # The reader went away ('uqbench list | head'): close quietly, without the interpreter's own complaint.
+        # The reader has gone ('uqbench list | head'): avoid the interpreter's error message at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

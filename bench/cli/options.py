@@ -1,4 +1,4 @@
-"""What several commands share: options, where data is looked for, how a mistake is told."""
+"""Options that several commands share, and the exit with an error message."""
 
 import os
 import sys
@@ -9,18 +9,16 @@ import click
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
 
-store_option = click.option(
-    "--store", default=DEFAULT_URL, show_default=True, metavar="URL", help="Where results are kept."
-)
+store_option = click.option("--store", default=DEFAULT_URL, show_default=True, metavar="URL", help="The results.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
 )
-data_option = click.option("--data", metavar="DIR", help="Where datasets look for their files first.")
+data_option = click.option("--data", metavar="DIR", help="The folder that datasets search first.")
 
 
-def look_in(data: str | None) -> None:
-    """Have datasets look for their files in a folder first."""
+def set_data_folder(data: str | None) -> None:
+    """Let datasets search this folder first."""
     from bench.machine.data_files import VARIABLE
 
     if data is not None:
@@ -30,6 +28,6 @@ def look_in(data: str | None) -> None:
 
 
 def fail(message: str, code: int = 2) -> None:
-    """Say why in one line, and leave."""
+    """Print the message in one line and exit."""
     click.echo("uqbench: " + " ".join(message.split()), err=True)
     sys.exit(code)

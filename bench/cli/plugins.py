@@ -1,14 +1,14 @@
-"""`uqbench new` and `uqbench verify`: writing a plug-in, and finding out whether it does what all of them have to."""
+"""`uqbench new` and `uqbench verify`: write a new plug-in, and run the checks of its kind."""
 
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from bench.cli.options import data_option, json_option, look_in, plugin_option
+from bench.cli.options import data_option, json_option, plugin_option, set_data_folder
 from bench.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ KINDS = ("method", "dataset", "report")
 @data_option
 @json_option
 def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], data: str | None, as_json: bool) -> None:
-    """Check that a plug-in does what every one of its kind has to; exit 1 where it does not.
+    """Run the checks that every plug-in of this kind has to pass; exit 1 if one fails.
 
-    What a plug-in is right to fail it says itself, with a reason, in `expected_failures`.
+    A plug-in lists checks that it is expected to fail in `expected_failures`, each with the reason.
     """
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    look_in(data)
+    set_data_folder(data)
     from bench.plugins.registry import Registry
 
     plugin = Registry([Path(p) for p in plugins]).make(cast("Kind", kind), name, {})
@@ -42,11 +42,12 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
     for verdict in verdicts_of(plugin, only):
         verdicts.append(verdict)
         if not as_json:
-            _tell(verdict)
+            _print(verdict)
     counts = {state: sum(v.state == state for v in verdicts) for state in STATES}
     if as_json:
-        told: dict[str, Any] = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts}
-        click.echo(json.dumps(told | {"checks": [vars(v) for v in verdicts]}, indent=2, ensure_ascii=False))
+        checks = [vars(v) for v in verdicts]
+        summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts, "checks": checks}
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
         click.echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
     if counts["failed"]:
@@ -56,22 +57,21 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
 STATES = ("ok", "failed", "expected failure", "not applicable")
 
 
-def _tell(verdict: "Verdict") -> None:
-    state = "FAILED" if verdict.state == "failed" else verdict.state
+def _print(verdict: "Verdict") -> None:
     if verdict.state == "ok":
         click.echo(f"ok       {verdict.check}: {verdict.proves}")
     elif verdict.state == "failed":
         click.echo(f"FAILED   {verdict.check}: {verdict.message}")
     else:
-        click.echo(f"-        {verdict.check}: {state}: {verdict.message}")
+        click.echo(f"-        {verdict}")
 
 
 @click.command()
 @click.argument("kind", metavar="method|dataset|report|package")
 @click.argument("name")
-@click.option("--out", default=".", metavar="DIR", help="Where the files are written.  [default: here]")
+@click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, out: str) -> None:
-    """Write a new plug-in that works as it stands, with its test; or an installable package with a method."""
+    """Write a new plug-in that works, with its test, or an installable package with a method."""
     from bench.plugins.registry import Registry
     from bench.plugins.scaffold import scaffold
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.executor_options import ComputeOptions, compute_options
-from bench.cli.options import data_option, fail, json_option, look_in, plugin_option, store_option
+from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
 from bench.cli.progress import progress_bar
 from bench.errors import UserError, unknown_name
 
@@ -56,7 +56,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Run SUITE (a name from 'uqbench list suites', or a TOML file); what is stored already is not run again."""
-    look_in(data)
+    set_data_folder(data)
     from bench.plan.suite import load_suite
 
     if seeds is not None:
@@ -122,7 +122,7 @@ def retry(
     """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
     if not failed:
         raise UserError("retry: say which cells: --failed; missing ones are run by 'uqbench run SUITE'")
-    look_in(data)
+    set_data_folder(data)
     from bench.plugins.registry import Registry
     from bench.run.driver import rerun
     from bench.store.store import Store

@@ -1,7 +1,6 @@
-"""The commands that look into a store and care for it: status, show, merge, export, gc. None of them needs torch."""
+"""The commands on a store: status, show, merge, export, gc. None of them needs torch."""
 
 import json
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -14,6 +13,7 @@ import click
 
 from bench.cli.options import json_option, store_option
 from bench.errors import UserError, unknown_name
+from bench.json_values import without_nan
 from bench.store.export import Format
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def status(suite: str | None, store: str, as_json: bool) -> None:
-    """Tell how far every suite is, or each dataset and method of SUITE, and which drivers are alive."""
+    """Show the progress of every suite, or of each dataset and method of SUITE, and the live drivers."""
     from bench.store.status import status as count
 
     with closing(_opened(store, suite)) as opened:
@@ -46,53 +46,48 @@ def _print_status(found: "Status") -> None:
         rows = [[*(_plain(str(row[name])) for name in names), *(str(row[s]) for s in STATES)] for row in found.rows]
         _print_table([*names, *STATES], rows, left=len(names))
     else:
-        click.echo("nothing is wanted yet; run a suite first: uqbench run quick")
+        click.echo("no suite is stored yet; run one first: uqbench run quick")
     for driver in found.drivers:
         click.echo(f"driver {_plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
     if found.unwanted:
-        click.echo(f"{found.unwanted} results that no suite asks for ('uqbench gc --unwanted' removes them)")
-    click.echo(
-        f"size: database {_bytes(found.database_bytes)}, {found.array_files} array files {_bytes(found.array_bytes)}"
-    )
+        click.echo(f"{found.unwanted} results that no suite contains ('uqbench gc --unwanted' removes them)")
+    database, arrays = _bytes(found.database_bytes), _bytes(found.array_bytes)
+    click.echo(f"size: database {database}, {found.array_files} array files {arrays}")
 
 
 @click.command()
 @click.argument("cell")
-@click.option("--suite", metavar="NAME", help="The suite in which DATASET/METHOD/SEED is looked for.")
+@click.option("--suite", metavar="NAME", help="The suite of DATASET/METHOD/SEED.")
 @store_option
 @json_option
 def show(cell: str, suite: str | None, store: str, as_json: bool) -> None:
-    """Show all that is known of CELL: a key, its first characters, or DATASET/METHOD/SEED."""
+    """Show everything stored about CELL: a key, its first characters, or DATASET/METHOD/SEED."""
     from bench.store.lookup import describe, find_key
 
     with closing(_opened(store, suite)) as opened:
-        about = describe(opened, find_key(opened, cell, suite))
+        found = describe(opened, find_key(opened, cell, suite))
     if as_json:
-        _print_json(about)
+        _print_json(found)
         return
-    click.echo(f"cell {_plain(about['key'])}: {about['status']}")
-    for place in about["places"]:
-        said = "{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**place)
-        click.echo(f"wanted by {_plain(said)}")
-    timing = about["timing"]
-    for name, form in (("seconds", "{:.3f}"), ("cpu_seconds", "{:.3f}")):
-        if timing[name] is not None:
-            click.echo(f"{name}: {form.format(timing[name])}")
-    for name in ("started", "finished"):
-        if timing[name] is not None:
-            click.echo(f"{name}: {_moment(timing[name])}")
-    if about["code"]:
-        click.echo(f"code: {_plain(about['code'])}{' with changes' if about['dirty'] else ''}")
+    click.echo(f"cell {_plain(found['key'])}: {found['status']}")
+    for place in found["places"]:
+        text = "{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**place)
+        click.echo(f"wanted by {_plain(text)}")
+    for name, value in found["timing"].items():
+        if value is not None:
+            click.echo(f"{name}: {f'{value:.3f}' if name.endswith('seconds') else _moment(value)}")
+    if found["code"]:
+        click.echo(f"code: {_plain(found['code'])}{' with changes' if found['dirty'] else ''}")
     for part in ("spec", "training", "environment"):
-        if about[part]:
-            click.echo(f"{part}:\n{_indented(json.dumps(about[part], indent=2, ensure_ascii=False))}")
-    if about["metrics"]:
+        if found[part]:
+            click.echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
+    if found["metrics"]:
         click.echo("metrics:")
-        width = max(len(name) for name in about["metrics"])
-        for name, value in about["metrics"].items():
+        width = max(len(name) for name in found["metrics"])
+        for name, value in found["metrics"].items():
             click.echo(f"  {_plain(name):<{width}}  {value!r}")
-    if about["message"]:
-        click.echo(f"message:\n{_indented(about['message'])}")
+    if found["message"]:
+        click.echo(f"message:\n{_indented(found['message'])}")
 
 
 @click.command()
@@ -100,10 +95,10 @@ def show(cell: str, suite: str | None, store: str, as_json: bool) -> None:
 @store_option
 @json_option
 def merge(other: str, store: str, as_json: bool) -> None:
-    """Bring all results of the store OTHER (a path or URL) into this one.
+    """Merge all results of the store OTHER (a path or URL) into this one.
 
-    A cell that is in both with other values is a conflict: it stays as it is, both values are listed, and the exit
-    code is 1.
+    A cell that has different values in the two stores is a conflict: it is not changed, both values are listed, and
+    the exit code is 1.
     """
     from bench.workflow import merge_stores
 
@@ -120,45 +115,44 @@ def _print_merged(done: "Merged") -> None:
     for conflict in done.conflicts:
         here, there = (_plain(str(value))[:200] for value in (conflict.here, conflict.there))
         click.echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
+    conflicts = len({conflict.key for conflict in done.conflicts})
+    kept = f"{done.same} the same, {conflicts} in conflict"
     click.echo(
-        f"{done.added} results added, {done.replaced} failures replaced, {done.same} the same, "
-        f"{len({conflict.key for conflict in done.conflicts})} in conflict; {done.arrays} array files copied; "
+        f"{done.added} results added, {done.replaced} failures replaced, {kept}; {done.arrays} array files copied; "
         f"{done.suites} suites and {done.wanted} wanted cells added"
     )
 
 
 @click.command()
 @click.argument("suite", required=False)
-@click.option(
-    "--format", "form", type=click.Choice([f.value for f in Format]), default=Format.CSV.value, show_default=True
-)
-@click.option("--out", metavar="FILE", help="Where to write, instead of standard output.")
+@click.option("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV), show_default=True)
+@click.option("--out", metavar="FILE", help="The file to write, instead of standard output.")
 @store_option
-def export(suite: str | None, form: str, out: str | None, store: str) -> None:
-    """Write the metric values of SUITE, or of all suites: one row a value."""
+def export(suite: str | None, name: str, out: str | None, store: str) -> None:
+    """Write the metric values of SUITE, or of all suites, one row per value."""
     from bench.store.export import table, write, write_file
 
-    chosen = Format(form)
-    if chosen is Format.PARQUET and out is None and _is_terminal():
+    form = Format(name)
+    if form is Format.PARQUET and out is None and _is_terminal():
         raise UserError("--format parquet: this is not for a terminal; write to a file with --out FILE, or to a pipe")
     with closing(_opened(store, suite)) as opened:
         frame = table(opened, suite)
     if out is not None:
-        write_file(frame, chosen, Path(out))
+        write_file(frame, form, Path(out))
         click.echo(f"{len(frame)} values: {out}", err=True)
         return
-    write(frame, chosen, sys.stdout.buffer)
+    write(frame, form, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Tell what would be removed, and remove nothing.")
-@click.option("--unwanted", is_flag=True, help="Also remove results that no suite asks for any more.")
-@click.option("--checkpoints", is_flag=True, help="Also remove those of trainings that did not end; they begin anew.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
+@click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
+@click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
 @store_option
 @json_option
 def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bool) -> None:
-    """Remove array files that no cell refers to, and what writers that were killed left behind."""
+    """Remove array files that no cell refers to, and temporary files of killed processes."""
     from bench.store.gc import clean
     from bench.store.store import Store
 
@@ -167,18 +161,17 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bo
     if as_json:
         _print_json({"dry_run": dry_run, **asdict(removed)})
         return
-    click.echo(
-        f"{'would remove' if dry_run else 'removed'} {removed.array_files} array files, {removed.temporary_files} "
-        f"temporary files{f', {removed.checkpoint_files} checkpoints' * checkpoints} ({_bytes(removed.bytes)}) and "
-        f"{removed.results} results"
-    )
+    counts = [f"{removed.array_files} array files", f"{removed.temporary_files} temporary files"]
+    counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
+    files = f"{', '.join(counts)} ({_bytes(removed.bytes)})"
+    click.echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
 
 
 COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)
 
 
 def _opened(url: str, suite: str | None) -> "Store":
-    """Open a store for reading; a suite that is not in it is a mistake."""
+    """Open a store for reading; raise UserError if it does not have the suite."""
     from bench.store.store import Store
 
     opened = Store(url, create=False, writable=False)
@@ -196,16 +189,7 @@ def _is_terminal() -> bool:
 
 
 def _print_json(content: Any) -> None:
-    click.echo(json.dumps(_finite(content), indent=2))
-
-
-def _finite(content: Any) -> Any:
-    """JSON has no infinity and no NaN: they are words."""
-    if isinstance(content, dict):
-        return {name: _finite(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
-    return str(content) if isinstance(content, float) and not math.isfinite(content) else content
+    click.echo(json.dumps(without_nan(content, str), indent=2))
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
@@ -223,7 +207,7 @@ def _indented(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without control characters: what a foreign store says must not steer the terminal."""
+    """Return text without control characters, so that a foreign store cannot control the terminal."""
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 

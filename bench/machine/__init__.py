@@ -1,1 +1,1 @@
-"""Facts of the machine, data files, downloads, atomic file writing."""
+"""The machine: its description, data files, downloads, atomic file writing."""

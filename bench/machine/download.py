@@ -1,7 +1,7 @@
-"""Bringing published files to this machine: resumed, verified before use, and never half there.
+"""Downloads published files: resumable, and verified before they get their final name.
 
-A file grows under a temporary name (`.part`); a download that was cut off goes on from there. Only a file whose
-checksum is right gets its own name.
+A file is written under a temporary name (`.part`), and an interrupted download continues there. Only a file with the
+right checksum gets its final name.
 """
 
 import http.client
@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from bench.errors import UserError
 from bench.machine.data_files import File
+from bench.machine.files import sync_folder
 
 BLOCK = 1 << 16
 ATTEMPTS = 3  # in a row without a new byte
@@ -24,26 +25,26 @@ TIMEOUT = 30.0  # seconds of silence
 
 
 def fetch(files: Sequence[File], folder: Path) -> None:
-    """Bring files into a data folder; those that are there and right are left alone."""
+    """Download files into a data folder, except those that are there and have the right checksum."""
     wanted = [file for file in files if not is_there(file, folder)]
     for origin in dict.fromkeys(file.origin for file in wanted):
         members = [file for file in wanted if file.archive == origin]
-        brought = not is_there(origin, folder)
+        is_new = not is_there(origin, folder)
         path = download(origin, folder)
         if members:
             extract(path, members, folder)
-            if brought:  # an archive that the user put there stays the user's
+            if is_new:  # an archive that the user put there is kept
                 path.unlink()
 
 
 def is_there(file: File, folder: Path) -> bool:
-    """Is the right file in its place below a data folder?"""
+    """Return whether the file is in the data folder, with the right checksum."""
     path = folder / file.name
     return path.is_file() and file.fault(path) is None
 
 
 def by_hand(file: File, folder: Path, reason: str) -> UserError:
-    """Return the error that says how to do without this download."""
+    """Return an error that says how to fetch the file by hand."""
     then = " and run the same command again" if file.archive else ""
     return UserError(f"{file.origin.url}: {reason}; fetch it by hand and put it at {folder / file.origin.name}{then}")
 
@@ -59,7 +60,7 @@ def download(file: File, folder: Path) -> Path:
         _complete(file, part, folder)
         if fault := file.fault(part):
             part.unlink()
-            raise by_hand(file, folder, f"what came is not the published file: {fault}")
+            raise by_hand(file, folder, f"the download is not the published file: {fault}")
         _put(part, target)
     except OSError as error:
         raise UserError(f"{error.filename or target}: {error.strerror or error}") from None
@@ -67,19 +68,19 @@ def download(file: File, folder: Path) -> Path:
 
 
 def extract(archive: Path, files: Iterable[File], folder: Path) -> None:
-    """Unpack some files of a tar archive into a data folder, each verified before it gets its name.
+    """Unpack files of a tar archive into a data folder, each verified before it gets its name.
 
-    Nothing but these files is ever written. An archive with a path outside the folder is refused as a whole.
+    Only these files are written. An archive with a path outside the folder is refused.
     """
     try:
         with tarfile.open(archive) as tar:
             members = {member.name: member for member in tar.getmembers()}
             for member in members.values():
-                tarfile.data_filter(member, str(folder))  # raises where it leaves the folder, or is no plain file
+                tarfile.data_filter(member, str(folder))  # raises if it leaves the folder or is not a plain file
             for file in files:
                 content = tar.extractfile(members[file.name]) if file.name in members else None
                 if content is None:
-                    raise UserError(f"{archive}: holds no file {file.name}")
+                    raise UserError(f"{archive}: does not contain {file.name}")
                 with content:
                     _store(content, file, folder)
     except tarfile.FilterError as error:
@@ -105,26 +106,21 @@ def _store(content: IO[bytes], file: File, folder: Path) -> None:
 
 
 def _put(finished: Path, target: Path) -> None:
-    """Give a finished file its name, so that a crash leaves either nothing or the whole file."""
+    """Rename a finished file, so that a crash leaves either no file or the complete file."""
     with finished.open("rb+") as content:
         os.fsync(content.fileno())
     finished.replace(target)
-    if os.name == "posix":
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    sync_folder(target.parent)
 
 
 def _complete(file: File, part: Path, folder: Path) -> None:
-    """Download until the part has the size it should have; what was there before is kept."""
+    """Download until the partial file has its full size, continuing what is there."""
     from tqdm import tqdm
 
     if _size(part) > file.size:
         part.unlink()  # left by another file
     idle, most, reason = 0, _size(part), ""
-    # tqdm's `disable=None`: quiet where nobody watches a terminal.
+    # tqdm's `disable=None`: no bar if stderr is not a terminal.
     with tqdm(total=file.size, unit="B", unit_scale=True, desc=file.name, disable=None, file=sys.stderr) as bar:
         while (have := _size(part)) != file.size:
             if idle == ATTEMPTS:
@@ -144,24 +140,23 @@ def _complete(file: File, part: Path, folder: Path) -> None:
                 reason = f"the connection broke ({type(error).__name__})"
             if _size(part) > file.size:
                 part.unlink()
-                raise by_hand(file, folder, f"what came is not the published file: more than {file.size:,} bytes")
+                raise by_hand(file, folder, f"the download is not the published file: more than {file.size:,} bytes")
             idle = 0 if _size(part) > most else idle + 1
             most = max(most, _size(part))
 
 
 def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
-    """Ask for the bytes that are missing and add them to the part; a server may send everything again."""
+    """Request the missing bytes and append them; a server may send the whole file again."""
     request = urllib.request.Request(url, headers={"User-Agent": "uqbench"})
     if have:
         request.add_header("Range", f"bytes={have}-")
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-        resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT and (
-            answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        )
+        sent = answer.headers.get("Content-Range", "")
+        resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT and sent.startswith(f"bytes {have}-")
         count = have if resumed else 0
         bar.update(count - bar.n)
         with part.open("ab" if resumed else "wb") as content:
-            # One byte too many is enough to know that it is another file.
+            # One byte too many shows that it is another file.
             while count <= size and (block := answer.read1(BLOCK)):
                 content.write(block)
                 count += len(block)

@@ -23,7 +23,7 @@ def package_versions() -> dict[str, str | None]:
 
 
 def cpu_model() -> str:
-    """Return the processor's name as the system tells it."""
+    """Return the processor's name as the system reports it."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text("utf-8", "replace").splitlines():
@@ -33,25 +33,25 @@ def cpu_model() -> str:
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def driver(device: str) -> str:
-    """Return the version of the GPU's driver as the system tells it; 'none' for the processor itself."""
+    """Return the version of the GPU's driver as the system reports it; 'none' for a CPU."""
     if not device.startswith("cuda"):
         return "none"
-    told = Path("/proc/driver/nvidia/version")
-    return told.read_text("utf-8", "replace").partition("\n")[0].strip() if told.is_file() else "unknown"
+    file = Path("/proc/driver/nvidia/version")
+    return file.read_text("utf-8", "replace").partition("\n")[0].strip() if file.is_file() else "unknown"
 
 
 @cache
 def code_version() -> str:
-    """Return the git commit of the code, with a mark when it was changed since, or '' outside a checkout."""
+    """Return the git commit of the code, with '-dirty' if it was changed since, or '' outside a checkout."""
     folder = Path(__file__).resolve().parents[1]  # the package
     if not (folder.parent / "pyproject.toml").is_file():
-        return ""  # installed: the checkout around it, if any, is somebody else's
+        return ""  # installed: a checkout around it is not ours
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
@@ -60,7 +60,7 @@ def code_version() -> str:
 
 
 def facts(device: str) -> dict[str, Any]:
-    """Return what a stored result says about where it was made."""
+    """Return the facts that are stored with every result."""
     import torch
 
     return {
@@ -69,7 +69,7 @@ def facts(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
         "cpu": cpu_model(),
-        "vectors": torch.backends.cpu.get_cpu_capability(),  # a virtual machine's processor may tell no other name
+        "vectors": torch.backends.cpu.get_cpu_capability(),  # the name of a virtual machine's processor may not say it
         "cores": cores(),
         "threads": torch.get_num_threads(),
         "wait_policy": os.environ.get("OMP_WAIT_POLICY", ""),

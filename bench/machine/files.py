@@ -1,4 +1,4 @@
-"""Files that are whole under their name, whatever happens while they are written."""
+"""Atomic writing of files: a file has its old content or its complete new content."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ TEMPORARY = ".part"
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file so that under its name there is the old content or the new one, and never a part of it."""
+    """Write a file atomically: under a temporary name, synced and renamed."""
     temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
     try:
         with temporary.open("xb") as file:
@@ -24,7 +24,9 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut."""
+    """Sync a folder, so that renames in it survive a power failure."""
+    if os.name != "posix":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
 """torchvision beside a CPU build of torch.
 
-PyPI's torchvision is built for a CUDA torch. Beside a CPU torch its compiled operators cannot be loaded, and then its
-import fails: "operator torchvision::nms does not exist" (and so does that of other packages which import torchvision,
-torchmetrics among them). Datasets, transforms and models need none of these operators. Where, and only where, they are
-missing, this module declares the two that the import asks for; calling one is still an error, as it has to be.
+PyPI's torchvision is built for a CUDA torch. With a CPU torch its compiled operators cannot be loaded, and its import
+fails: "operator torchvision::nms does not exist" (as does the import of packages that import torchvision, such as
+torchmetrics). Datasets, transforms and models need none of these operators. If they are missing, this module declares
+the two that the import needs; calling one is still an error.
 """
 
 import importlib
@@ -14,11 +14,11 @@ from typing import Any
 from bench.errors import UserError
 
 SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-_declared: list[Any] = []  # a torch.library.Library takes its operators with it when it is collected
+_declared: list[Any] = []  # the operators of a torch.library.Library end with it
 
 
 def import_torchvision() -> ModuleType:
-    """Import torchvision, with the missing operators declared if it cannot be had otherwise."""
+    """Import torchvision; declare missing operators if the import fails without them."""
     try:
         return importlib.import_module("torchvision")
     except ModuleNotFoundError as error:
@@ -28,7 +28,7 @@ def import_torchvision() -> ModuleType:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-    # The import stopped half-way: forget what it left, or the next one would find the fragments.
+    # The import stopped half-way: remove its modules, or the next import would find them.
     for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
         del sys.modules[name]
     import torch

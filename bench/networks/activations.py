@@ -1,7 +1,7 @@
-"""Where methods reach the hidden activations of a network.
+"""The hook through which methods change the hidden activations of a network.
 
-Each `forward(x, hidden=...)` passes every hidden activation through `hidden` before the next layer sees it, so a
-method can put noise there (dropout, activation noise) without rewriting the module.
+Each `forward(x, hidden=...)` passes every hidden activation through `hidden` before the next layer, so a method can
+add noise there (dropout, activation noise) without rewriting the module.
 """
 
 from collections.abc import Callable
@@ -16,5 +16,5 @@ ACTIVATIONS: dict[Activation, Hidden] = {"relu": F.relu, "tanh": tanh}
 
 
 def unchanged(activation: Tensor) -> Tensor:
-    """The hidden hook of a network without noise."""
+    """Return the activation itself: the hook of a network without noise."""
     return activation

@@ -10,9 +10,9 @@ from bench.networks.activations import ACTIVATIONS, Activation, Hidden, unchange
 
 
 class SmallConvolutional(nn.Module):
-    """3x3 convolutions, each followed by the activation and by 2x2 pooling, and a linear layer on what is left.
+    """3x3 convolutions, each followed by the activation and 2x2 pooling, and a linear layer.
 
-    For small images: no batch norm, so that it can train in a stack without touching the other members.
+    For small images. Without batch norm, so that members of a stack do not affect each other.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Makes the network that a suite names."""
+"""Builds the network that a suite names."""
 
 import math
 
@@ -11,11 +11,10 @@ from bench.spec.protocol import Architecture
 
 
 def network_factory(network: Architecture, problem: Problem) -> NewNetwork:
-    """Return what makes a fresh network for the problem, given the number of outputs."""
+    """Return a function that builds a new network for the problem, given the number of outputs."""
     if network.kind != "mlp" and len(problem.inputs) != 3:
-        raise UserError(
-            f"network {network.kind!r} needs images [channels, height, width], not rows of {problem.inputs}"
-        )
+        expected = "needs images [channels, height, width]"
+        raise UserError(f"network {network.kind!r} {expected}, not rows of {problem.inputs}")
     if network.kind == "resnet8":
         return lambda outputs: ResNet8(problem.inputs[0], outputs)
     if network.kind == "conv":

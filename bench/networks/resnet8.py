@@ -8,7 +8,7 @@ from bench.networks.activations import Hidden, unchanged
 
 
 class NormalisedConvolution(nn.Module):
-    """A convolution and its batch norm, which are one convolution once the statistics are fixed."""
+    """A convolution with batch norm; with fixed statistics the two are one convolution."""
 
     def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class NormalisedConvolution(nn.Module):
         if self.training or mean is None or variance is None:
             normalised: Tensor = norm(self.conv(x))
             return normalised
-        # The weights here are those of the draw, noise and all: folding costs little and saves a pass over the images.
+        # Folding the norm into the weights of this draw costs little and saves a pass over the images.
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
         kernel = self.conv.weight * scale[:, None, None, None]
         return F.conv2d(x, kernel, norm.bias - mean * scale, self.conv.stride, self.conv.padding)

@@ -345,7 +345,7 @@ def test_ctrl_c_twice_stops_at_once_and_keeps_what_was_finished(tmp_path: Path, 
     assert process.returncode == 130
     first, second = (line for line in err.splitlines() if line)  # a blank one below the terminal's ^C
     assert first.startswith("uqbench: finishing the cells in work")
-    assert second == "uqbench: stopped; what was finished is stored"
+    assert second == "uqbench: stopped; finished cells are stored"
     assert out == ""
     cells = {(c["method"], c["seed"]): c["status"] for c in _cells(store)}
     assert cells == {("deterministic", s): "ok" for s in (0, 1)} | {("mc-dropout", s): "ok" for s in (0, 1)} | {

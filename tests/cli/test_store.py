@@ -103,7 +103,7 @@ def test_status(mixed: Store, call: Call) -> None:
     assert found["array_files"] == 1
     assert found["unwanted"] == 0
     mixed.forget("tiny")
-    assert "3 results that no suite asks for" in call("status").out
+    assert "3 results that no suite contains" in call("status").out
 
 
 def test_status_is_the_same_for_a_server(any_store: Store, call: Call) -> None:
