@@ -1,29 +1,25 @@
-"""What this folder's repository knows of commits."""
+"""Messages of commits, from the git repository of this folder."""
 
 import re
 import subprocess
 from collections.abc import Iterable
 
-COMMIT = re.compile(r"[0-9a-f]{7,64}")  # what git may be asked for; a store may hold anything
+COMMIT = re.compile(r"[0-9a-f]{7,64}")  # a store may hold anything; only this is passed to git
 
 
 def subjects(codes: Iterable[str]) -> dict[str, str]:
     """Return the first lines of the messages of those commits that are known here, by code; git is called once."""
     commits = {code: code.removesuffix("-dirty") for code in codes}
-    asked = sorted({commit for commit in commits.values() if COMMIT.fullmatch(commit)})
-    if not asked:
+    hashes = sorted({commit for commit in commits.values() if COMMIT.fullmatch(commit)})
+    if not hashes:
         return {}
+    request = "".join(f"{commit}^{{commit}}\n" for commit in hashes).encode()
+    command = ["git", "cat-file", "--batch"]
     try:
-        answer = subprocess.run(
-            ["git", "cat-file", "--batch"],
-            input="".join(f"{commit}^{{commit}}\n" for commit in asked).encode(),
-            capture_output=True,
-            timeout=30,
-            check=True,
-        ).stdout
+        answer = subprocess.run(command, input=request, capture_output=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    known = dict(zip(asked, _first_lines(answer), strict=False))
+    known = dict(zip(hashes, _first_lines(answer.stdout), strict=False))
     return {code: known[commit] for code, commit in commits.items() if known.get(commit)}
 
 

@@ -20,7 +20,7 @@ class Point:
 
 
 def points(series: Series, level: float) -> list[Point]:
-    """Return one point a version, the oldest first."""
+    """Return one point per version, the oldest first."""
     found = []
     for version, row in zip(series.versions, series.values, strict=True):
         x = row[np.isfinite(row)]

@@ -35,7 +35,7 @@ class Version:
     plugins: str  # versions of the method, the dataset and the harness
     since: float  # when its first cell ended
     finished: float  # when its last one did
-    subject: str = ""  # the first line of the commit's message, where this checkout knows it
+    subject: str = ""  # the first line of the commit's message, where this repository has it
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The leaderboard: stored results as a static site that is read like a table and holds up like a paper.
+"""The leaderboard: stored results as a static site, with intervals, tests and provenance.
 
 `collect` reads a store, `document` is the machine-readable form (schema.json, docs/leaderboard.md), `site` the pages.
 """

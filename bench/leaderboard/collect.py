@@ -15,14 +15,14 @@ from bench.history.identity import Wanted, form_of
 from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.overall import overall_board
-from bench.leaderboard.rows import Row, Unlisted, listing
+from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.metrics import Metric, catalogue, declaration
 from bench.stats import Settings
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
 SETTINGS = Settings(resamples=4_000)  # thousands of intervals of which two digits are shown
-ALL = "all"  # what --metric says for every metric that is stored
+ALL = "all"  # the value of --metric for every stored metric
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ def collect(
         results = StoredResults(store, name)
         stored |= set(results.frame["metric"])
         names = board_metrics(results, metrics)
-        found = listing(name, results.cells)
+        listed, missing = list_rows(name, results.cells)
         about.append(SuiteSummary(name, results.title, results.baseline, tuple(names)))
-        rows += found.rows
-        unlisted += found.unlisted
+        rows += listed
+        unlisted += missing
         own = {dataset: _task(part["metric"]) for dataset, part in results.frame.groupby("dataset")}
         tasks |= {str(dataset): task for dataset, task in own.items()}
         for remark in results.remarks.to_dict("records"):
             if not remark["method"]:
                 remarks.setdefault(str(remark["dataset"]), {})[str(remark["text"])] = None
-        boards += _boards(found.rows, results, names, tasks, settings)
+        boards += _boards(listed, results, names, tasks, settings)
     # Suites with most rows come first.
     sizes = Counter(row.suite for row in rows)
     about.sort(key=lambda suite: (-sizes[suite.name], suite.name))
@@ -96,9 +96,9 @@ def collect(
             raise unknown_name("metric", metric, stored, f"--store {store.address} has no values")
     history = _history(store, rows, {suite.name: suite.metrics for suite in about})
     declarations = {name: declaration(name) for suite in about for name in suite.metrics}
-    listed = (tuple(rows), tuple(unlisted), tuple(boards))
+    content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
-    return Leaderboard(tuple(about), declarations, *listed, history, tasks, texts, settings)
+    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings)
 
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -66,16 +66,8 @@ class Unlisted:
     provenance: bool  # the reason is that something is not known, rather than that there is no result
 
 
-@dataclass(frozen=True)
-class Listing:
-    """All rows of a suite."""
-
-    rows: Sequence[Row] = field(default=())
-    unlisted: Sequence[Unlisted] = field(default=())
-
-
-def listing(suite: str, cells: pd.DataFrame) -> Listing:
-    """Sort the cells of a suite (as `StoredResults.cells` has them) into rows that are listed and rows that are not.
+def list_rows(suite: str, cells: pd.DataFrame) -> tuple[list[Row], list[Unlisted]]:
+    """Group the cells of a suite (`StoredResults.cells`) into rows that are listed and rows that are not.
 
     One cell without full provenance keeps its whole row out: a mean over the rest would be another result.
     """
@@ -104,7 +96,7 @@ def listing(suite: str, cells: pd.DataFrame) -> Listing:
         ends = (min(times, default=0.0), max(times, default=0.0))
         cost = sum(costs) / len(costs) if costs else float("nan")
         rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost))
-    return Listing(tuple(rows), tuple(unlisted))
+    return rows, unlisted
 
 
 def protocol_notes(rows: Sequence[Row]) -> list[str]:
@@ -119,9 +111,9 @@ def protocol_notes(rows: Sequence[Row]) -> list[str]:
     if len(protocols) > 1:
         odd = sorted(protocols.values(), key=len)[:-1]
         others = ", ".join(sorted(method for methods in odd for method in methods))
-        notes.append(f"not under one protocol: {others} trained or drawn in another way than the rest")
+        notes.append(f"different protocols: {others} trained or drawn differently from the rest")
     if any(len(hashes) > 1 for hashes in data.values()):
-        notes.append("not on one version of the data: the hashes of the rows differ between methods")
+        notes.append("different versions of the data: its hashes differ between methods")
     codes = sorted({code for row in rows for code in row.codes})
     if len(codes) > 1:
         notes.append(f"made with {len(codes)} versions of the code: {', '.join(codes)}")

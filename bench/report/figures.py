@@ -59,7 +59,7 @@ def _lay_out(figure: "Figure") -> None:
 
     engine = figure.get_layout_engine()
     if engine is not None:
-        FigureCanvasAgg(figure)  # keeps its renderer; the canvas of no backend makes one whenever it is asked
+        FigureCanvasAgg(figure)  # keeps its renderer; a canvas without a backend creates one at every call
         figure.set_dpi(DOTS)
         engine.execute(figure)
         figure.set_layout_engine(None)
@@ -88,7 +88,7 @@ def inline(svg: bytes, name: str) -> str:
     box = root.get("viewBox", "0 0 600 400")
     width = float(box.split()[2]) * POINTS_TO_PIXELS
     root.attrib.clear()
-    # The caption beside it says what is to be seen, and the table below it has the numbers.
+    # The caption describes the figure, and the table below it has the numbers.
     root.attrib |= {"viewBox": box, "class": "plot", "role": "img", "aria-labelledby": f"caption-{name}"}
     root.set("style", f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)")
     return ElementTree.tostring(root, encoding="unicode")

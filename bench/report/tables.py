@@ -104,13 +104,8 @@ def latex(table: TextTable, caption: str, label: str) -> str:
         for r, row in enumerate(table.rows)
     ]
     header, *body = (f"{' & '.join(row)} \\\\\n" for row in [[in_latex(name) for name in table.header], *rows])
-    return LATEX_TABLE % (
-        in_latex(caption),
-        label,
-        "".join("r" if number else "l" for number in table.numeric),
-        header,
-        "".join(body),
-    )
+    columns = "".join("r" if number else "l" for number in table.numeric)
+    return LATEX_TABLE % (in_latex(caption), label, columns, header, "".join(body))
 
 
 def in_latex(words: str) -> str:

@@ -14,16 +14,11 @@ from bench.web.names import file_name, metric_name
 
 def templates(*packages: str) -> Environment:
     """Return the templates of some packages, which extend `base.html` and may include each other's."""
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package) for package in ("bench.web", *packages)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = ChoiceLoader([PackageLoader(package) for package in ("bench.web", *packages)])
+    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     script = (files("bench.web") / "templates" / "script.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # The hash in the page's policy lets only this script run, whatever a name in the store contains.
-    environment.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}", "version": __version__}
-    environment.filters |= {"page_name": file_name, "metric_name": metric_name, "day": day}
-    return environment
+    pages.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}", "version": __version__}
+    pages.filters |= {"page_name": file_name, "metric_name": metric_name, "day": day}
+    return pages

@@ -142,7 +142,7 @@ def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:
     cells = [cell(spec("one", "d", seed, one_split=True, draws=7)) for seed in range(6)]
     store.want(SuiteRecord("made", "t", None, [], "{}"), cells)
     store.save((cell, Outcome("ok", metrics={"rmse": 1.0 + cell.seed}, environment=ENVIRONMENT)) for cell in cells)
-    assert any("not under one protocol: d " in note for note in one_board(store).notes)
+    assert any("different protocols: d " in note for note in one_board(store).notes)
 
 
 def test_the_overall_board_ranks_the_same_on_every_dataset(store: Store) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.leaderboard.rerun import rerun, suite_text, toml
-from bench.leaderboard.rows import Row, listing
+from bench.leaderboard.rows import Row, list_rows
 from bench.plan.cells import Task, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
@@ -20,7 +20,7 @@ from bench.store.store import Store
 
 def rows_of(suite: Suite, registry: Registry, store: Store) -> list[Row]:
     run(suite, registry, store)
-    return list(listing(suite.name, StoredResults(store, suite.name).cells).rows)
+    return list_rows(suite.name, StoredResults(store, suite.name).cells)[0]
 
 
 def keys_of(suite: Suite, registry: Registry) -> set[str]:
@@ -100,7 +100,7 @@ def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
 
     store.want(SuiteRecord("quick", "t", None, [], "{}"), task.cells)
     store.save((cell, Outcome("ok", metrics={"rmse": 1.0}, environment=ENVIRONMENT)) for cell in task.cells)
-    again = rerun(list(listing("quick", StoredResults(store, "quick").cells).rows), registry)
+    again = rerun(list_rows("quick", StoredResults(store, "quick").cells)[0], registry)
     assert again.lines[1] == "uqbench run quick --method deterministic --dataset diabetes --seeds 3 --store again.db"
     assert not again.file
 
