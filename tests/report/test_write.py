@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench.api import Look
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.report.page import table_cells
@@ -176,6 +177,21 @@ def test_a_report_that_cannot_be_built_is_told_in_the_report(
     path = write_plugin("needy", "@dataclass(frozen=True)\nclass Needy(Report):\n    must: int\n")
     write_report(store, Registry([path]), tmp_path)
     assert "the option 'must' has no default" in Page((tmp_path / "index.html").read_text("utf-8")).text
+
+
+def test_methods_are_drawn_as_their_plug_ins_declare(store: Store, tmp_path: Path, write_plugin: WritePlugin) -> None:
+    """Also of a file given by --plugin; a label that is no plug-in gets a look of its own."""
+    fill(store)
+    method = (
+        "from bench.api import Look\n@dataclass(frozen=True)\nclass Own(Method):\n    look = Look('red', ':', 'h')\n"
+    )
+    looks = "'; '.join(str(style.look(name)) for name in ('own-noise', 'a label'))"
+    section = f"    def section(self, results):\n        return Section('Looks', [Text({looks})])\n"
+    report = f"from bench.api import style\n@dataclass(frozen=True)\nclass Looks(Report):\n{section}"
+    write_report(store, Registry([write_plugin("own_noise", method), write_plugin("looks", report)]), tmp_path)
+    text = Page((tmp_path / "index.html").read_text("utf-8")).text
+    assert str(Look("red", ":", "h")) in text
+    assert text.count("filled=True") == text.count("filled=False") == 1
 
 
 def test_sections_stand_in_their_order(store: Store, tmp_path: Path, write_plugin: WritePlugin) -> None:
