@@ -14,13 +14,25 @@ gc.disable()
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Files of few tests that take long: begun first, so that no process is left alone with one at the end.
-LONG = ("tests/faults", "tests/run/executors")
+# The files that take longest, begun first, so that no process is left alone with one of them at the end.
+LONG = ("tests/testing/test_builtins.py", "tests/faults", "tests/training/test_stack.py", "tests/run", "tests/training")
+
+# A test that starts a process, a server or a browser is slow; others that take more than half a second say so.
+SLOW_FIXTURES = {"uqbench", "python", "browser", "server", "cluster"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; pytest-xdist would put those with the most tests there."""
-    items.sort(key=lambda item: not item.path.relative_to(ROOT).as_posix().startswith(LONG))
+    """Mark what is slow by its fixtures, and put the longest files first; pytest-xdist sorts by the number of tests."""
+    for item in items:
+        values = getattr(item, "callspec", None) and item.callspec.params.values()  # type: ignore[attr-defined]
+        if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())) or "postgresql" in (values or ()):
+            item.add_marker("slow")
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    path = item.path.relative_to(ROOT).as_posix()
+    return next((place for place, start in enumerate(LONG) if path.startswith(start)), len(LONG))
 
 
 def pytest_collection_finish() -> None:

@@ -29,6 +29,7 @@ def test_data_loss_is_torchs() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_net_is_a_pure_function_of_its_tensors() -> None:
     module = nn.Linear(2, 1)
     one = net(module)

@@ -29,6 +29,7 @@ def reference(
         optimizer.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["stack", "plain"])
 @pytest.mark.parametrize("name", ["adam", "sgd"])
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "step"])

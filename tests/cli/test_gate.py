@@ -17,6 +17,7 @@ GATE = ("gate", "tiny.toml", "--baseline", "tiny.json")
 STORED = (*GATE, "--store", "tiny.db")
 
 
+@pytest.mark.slow
 def test_a_baseline_made_and_gated_anew_is_identical(command: Command, tiny_files: Path) -> None:
     done = command("baseline", "tiny.toml", "--out", "new/own.json")
     assert done.code == 0, done.err
@@ -74,6 +75,7 @@ def test_reports_for_machines_agree_with_the_exit_code(command: Command, change:
     assert "| regressed | toy | mc-dropout | rmse | 6 |" in page
 
 
+@pytest.mark.slow
 def test_a_method_that_is_gone_fails_and_a_new_one_is_reported(command: Command, tiny_files: Path) -> None:
     suite = (tiny_files / "tiny.toml").read_text("utf-8")
     (tiny_files / "tiny.toml").write_text(suite.replace("[methods.mc-dropout]", "[methods.mean-variance]"), "utf-8")
@@ -98,6 +100,7 @@ def test_another_environment_is_told_and_statistics_decide(command: Command, tin
     assert "1 equivalent" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     torch.backends.cpu.get_cpu_capability() == "DEFAULT",
     reason="this processor has no vector instructions to do without",

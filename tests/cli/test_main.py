@@ -179,6 +179,7 @@ def test_dry_run_of_a_broken_plugin_says_so(call: Call, tiny_file: Path, write_p
     assert answer.code == 1
 
 
+@pytest.mark.slow
 def test_run_then_rerun_then_report(call: Call, tiny_file: Path, tmp_path: Path) -> None:
     first = call("run", str(tiny_file), "--store", "s.db", "--json")
     assert first.code == 0
@@ -196,6 +197,7 @@ def test_run_then_rerun_then_report(call: Call, tiny_file: Path, tmp_path: Path)
     assert call("report", "tinny", "--store", "s.db").code == 2
 
 
+@pytest.mark.slow
 def test_a_failing_method_is_exit_1_and_told_once(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
     body = "def loss(self, net, batch, tape):\n        raise RuntimeError('bad\\nluck')"
     path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
@@ -209,6 +211,7 @@ def test_a_failing_method_is_exit_1_and_told_once(call: Call, tiny_file: Path, w
     assert "Traceback" in told["failed"][0]["message"]
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_is_exit_1_and_the_others_run(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
     path = write_plugin("mine", "class Mine(Method):\n    pass\n")
     answer = call("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
@@ -223,6 +226,7 @@ def test_a_dataset_that_fails_is_told_by_its_name(call: Call, tiny_file: Path) -
     assert answer.err.startswith("FAILED: toy: network 'resnet8' needs images")
 
 
+@pytest.mark.slow
 def test_what_cannot_run_here_is_skipped_and_well(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
     body = "def skip(self, problem):\n        return 'not today'"
     path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
@@ -304,6 +308,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("[", "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_stops_at_once_and_keeps_what_was_finished(tmp_path: Path, tiny_file: Path) -> None:
     """The second method never ends; by then the first one's cells are stored."""
     plugin = tmp_path / "slow.py"

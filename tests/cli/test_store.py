@@ -106,6 +106,7 @@ def test_status(mixed: Store, call: Call) -> None:
     assert "3 results that no suite contains" in call("status").out
 
 
+@pytest.mark.slow
 def test_status_is_the_same_for_a_server(any_store: Store, call: Call) -> None:
     any_store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), [cell(0), cell(1)])
     any_store.save([(cell(0), Outcome("ok"))])

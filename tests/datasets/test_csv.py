@@ -148,6 +148,7 @@ def test_a_table_of_the_data_folder_is_found(data_folder: Path) -> None:
     assert len(make("csv:t.csv").load(0).train_y) == 36
 
 
+@pytest.mark.slow
 def test_a_users_table_runs_and_is_reported(tiny_file: Path, tmp_path: Path, command: Command) -> None:
     (tmp_path / "mine").mkdir()
     written(tmp_path / "mine" / "houses.csv")

@@ -66,6 +66,7 @@ def test_digits_are_scikit_learns() -> None:
     np.testing.assert_array_equal(np.bincount(both), np.bincount(y))
 
 
+@pytest.mark.slow
 def test_test_sets_of_many_splits_cover_the_data() -> None:
     """A random tenth each time: after 60 splits hardly a row (0.9^60 = 0.2 %) was never tested."""
     seen = {tuple(row) for number in range(60) for row in make("diabetes").load(number).test_x.tolist()}

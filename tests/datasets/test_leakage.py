@@ -38,6 +38,7 @@ def trained(task: Task, splits: Sequence[Split]) -> list[Outcome]:
     return [ended[number] for number in range(len(jobs))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["diabetes", "wine", "two-moons"])
 def test_other_test_rows_train_the_same_networks(dataset: str, tmp_path: Path) -> None:
     path = tmp_path / "leakage.toml"

@@ -18,7 +18,7 @@ seeds = 4
 draws = 5
 [training]
 epochs = 40
-batch = 20
+batch = 40
 [network]
 hidden = [10]
 [datasets.toy]

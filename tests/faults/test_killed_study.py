@@ -13,6 +13,8 @@ import pytest
 from bench.machine.data_files import find_file
 from tests.faults.harness import assert_same, kept, started
 
+pytestmark = pytest.mark.slow
+
 SMALL = """
 title = "A small study"
 seeds = 2

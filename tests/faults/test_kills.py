@@ -17,6 +17,8 @@ import pytest
 
 from tests.faults.harness import CELLS, SUITE, assert_same, disturb, kept, started
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("UQBENCH_FAULTS", "2"))
 
 

@@ -50,6 +50,7 @@ def test_an_unchanged_suite_is_settled_at_the_first_look() -> None:
     assert made.values == 6
 
 
+@pytest.mark.slow
 def test_looking_often_keeps_the_level() -> None:
     """The same studies tested at every look without spending would fail more often than the level says."""
     generator = np.random.default_rng(1)

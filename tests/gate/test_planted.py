@@ -81,6 +81,7 @@ def regression() -> tuple[Suite, Baseline]:
     return suite, baseline_of(suite)
 
 
+@pytest.mark.slow
 def test_mcni_noise_that_is_too_large_widens_its_intervals(
     regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ def test_mcni_noise_that_is_too_large_widens_its_intervals(
     assert row.now == pytest.approx(1.3 * row.baseline, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regression(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
     assert named(mended, "regressed") == set()
 
 
+@pytest.mark.slow
 def test_noise_that_is_the_same_in_every_draw_costs_coverage(
     regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +127,7 @@ def test_noise_that_is_the_same_in_every_draw_costs_coverage(
     assert {method for method, _ in named(made, "identical")} == {"deterministic"}
 
 
+@pytest.mark.slow
 def test_bins_of_ece_that_are_off_by_one_are_named_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def off_by_one(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
         """Rows are counted in their bin by confidence, and in the next one by correctness."""

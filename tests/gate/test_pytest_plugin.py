@@ -6,6 +6,8 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
 from tests.fixtures.gate import Change
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,7 @@ def test_without_its_option_nothing_heavy_is_imported(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_method_dataset_and_family_is_a_test(tiny_files: Path, change: Change) -> None:
     change(0.5, "mc-dropout", "rmse")
     gate = ("--uqbench-baseline", "tiny.json", "--uqbench-suite", "tiny.toml", "--uqbench-store", "tiny.db")
@@ -56,6 +59,7 @@ def test_every_method_dataset_and_family_is_a_test(tiny_files: Path, change: Cha
     assert "1 failed, 2 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_wrong_baseline_is_a_mistake_in_the_call(tmp_path: Path) -> None:
     done = run(tmp_path, "--uqbench-baseline", "none.json")
     assert done.returncode == 4  # pytest's code for misuse

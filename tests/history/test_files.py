@@ -110,6 +110,7 @@ def changed(site: Path) -> list[dict[str, Any]]:
     return [{**line, **change} for line in lines for change in line["changes"]]
 
 
+@pytest.mark.slow
 def test_the_document_tells_what_changed(site: Path) -> None:
     found = changed(site)
     wanted = [("deep-ensemble", "rmse", True), ("mcni-learned", "nll", False)]

@@ -36,6 +36,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     _facts.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_suite_file_makes_the_very_same_cells(tiny: Suite, store: Store, tmp_path: Path) -> None:
     registry = Registry()
     rows = [row for row in rows_of(tiny, registry, store) if row.method == "mc-dropout"]
@@ -77,6 +78,7 @@ use = "mc-dropout"
 """
 
 
+@pytest.mark.slow
 def test_names_of_ones_own_searches_and_changes_of_a_dataset(tmp_path: Path, store: Store) -> None:
     path = tmp_path / "searched.toml"
     path.write_text(SEARCHED, "utf-8")
@@ -118,6 +120,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4))
 def test_toml_is_read_back(content: dict[str, Any]) -> None:

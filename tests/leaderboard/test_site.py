@@ -59,6 +59,7 @@ class Page(HTMLParser):
             self.text += data
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere(site: Path) -> None:
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
     assert len(pages) == 2 + 9 + 5

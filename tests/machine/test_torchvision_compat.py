@@ -44,25 +44,30 @@ def called(folder: Path, package: str | None, code: str = CALL) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_missing_operators_are_declared_and_the_import_begins_anew(tmp_path: Path) -> None:
     assert called(tmp_path, BROKEN) == "torchvision  True True"
 
 
+@pytest.mark.slow
 def test_a_torchvision_that_works_is_left_alone(tmp_path: Path) -> None:
     assert called(tmp_path, "count = 7") == "torchvision 7 False True"
 
 
+@pytest.mark.slow
 def test_other_faults_are_not_hidden(tmp_path: Path) -> None:
     assert called(tmp_path, "raise RuntimeError('another fault')") == "RuntimeError another fault"
     (tmp_path / "torchvision" / "__init__.py").write_text("import no_such_package_of_ours")
     assert called(tmp_path, None) == "ModuleNotFoundError No module named 'no_such_package_of_ours'"
 
 
+@pytest.mark.slow
 def test_without_torchvision_it_says_what_to_install(tmp_path: Path) -> None:
     hidden = "import sys\nsys.modules['torchvision'] = None\n" + CALL
     assert called(tmp_path, None, hidden).startswith("UserError torchvision is not installed; 'pip install")
 
 
+@pytest.mark.slow
 def test_the_real_one_and_torchmetrics_beside_it() -> None:
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed")

@@ -44,6 +44,7 @@ def test_mcni_variance_of_a_linear_network_is_alpha2_sigma2_norm2() -> None:
     np.testing.assert_allclose(variance(method, fitted), expected.numpy(), rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["weight", "layer", "scalar"])
 def test_learned_mcni_variance_of_a_linear_network_weighs_each_input_by_its_own_level(granularity: str) -> None:
     method = MCNILearned(alpha=0.3, granularity=granularity)  # type: ignore[arg-type]  # one of the three
@@ -57,6 +58,7 @@ def test_learned_mcni_variance_of_a_linear_network_weighs_each_input_by_its_own_
     np.testing.assert_allclose(variance(method, fitted), expected.numpy(), rtol=0.05)
 
 
+@pytest.mark.slow
 def test_dropout_variance_is_that_of_a_sum_of_bernoulli_terms() -> None:
     method = MCDropout(rate=0.2)
     fitted = trained(method, [12])
@@ -82,6 +84,7 @@ def test_noise_reaches_weights_but_no_bias_and_no_normalisation() -> None:
     assert not any("norm" in name or "bias" in name for name in changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [MCNIFixed(alpha=0.0), MCDropout(rate=0.0), MCDropout(rate=0.0, per_row=True)], ids=str
 )
@@ -93,12 +96,14 @@ def test_without_noise_a_method_is_the_deterministic_network(method: Method) -> 
     np.testing.assert_allclose(drawn, np.broadcast_to(plain(ROWS).numpy(), drawn.shape), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_levels_that_start_at_zero_stay_near_it_while_weights_learn() -> None:
     plain, other = trained(Deterministic(), [12], epochs=1), trained(MCNILearned(alpha=0.0), [12], epochs=1)
     for key, value in plain.params.items():
         torch.testing.assert_close(other.params[key], value, atol=0.01, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_the_penalty_makes_the_levels_larger() -> None:
     sizes = [
         float(sum(a.square().sum() for k, a in fitted.params.items() if k.startswith("alpha:")))

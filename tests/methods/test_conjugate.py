@@ -178,6 +178,7 @@ def table() -> object:
     print("\n".join(lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_predictive_variance_is_the_closed_form(
     case: Case, train: Callable[..., object], draws_of: Callable[..., Array], table: list[str]

@@ -24,6 +24,7 @@ def test_the_loss_is_the_gaussian_likelihood() -> None:
     assert (moments(torch.full((1, 2), -100.0))[:, 1] > 0).all()
 
 
+@pytest.mark.slow
 def test_noise_that_depends_on_the_input_is_recovered(
     train: Callable[..., Any], draws_of: Callable[..., Array]
 ) -> None:

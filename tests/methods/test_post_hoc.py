@@ -42,6 +42,7 @@ def test_no_validation_rows_are_needed(method: Method, train: Fit, draws_of: Dra
     assert np.isfinite(draws_of(method, [network], X, 3, y is CLASSES)).all()
 
 
+@pytest.mark.slow
 def test_the_temperature_is_the_best_on_validation_rows_and_keeps_the_classes(train: Fit, draws_of: Draws) -> None:
     method = TemperatureScaling()
     (network,) = train(method, X, CLASSES, held=60, epochs=60)
@@ -101,6 +102,7 @@ def test_the_variance_of_a_linear_network_is_the_noises(
     np.testing.assert_allclose(drawn.var(0, ddof=1), variance(network.params["layers.0.weight"]).numpy(), rtol=0.06)
 
 
+@pytest.mark.slow
 def test_noise_on_activations_is_in_proportion_to_them(train: Fit, draws_of: Draws) -> None:
     method = WeightNoise(where="activations", level=0.3)
     (network,) = train(method, X, Y, batch=40)

@@ -31,6 +31,7 @@ def losses(methods: Sequence[Method]) -> list[float]:
     return [held_out_loss(member, fitted[number]) for number, member in enumerate(members)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), SEARCHED)
 def test_a_searched_option_changes_the_validation_loss(name: str, option: str) -> None:
     values = METHODS[name].search_space[option]

@@ -27,6 +27,7 @@ def test_equal_variances_have_a_closed_form(rng: np.random.Generator) -> None:
     assert fit_noise_variance(y, draws * 100) == 0.0
 
 
+@pytest.mark.slow
 @PATIENT
 @given(seed=st.integers(0, 10_000), spread=st.floats(1e-3, 1e3), noise=st.floats(1e-3, 1e3))
 def test_no_other_noise_is_more_likely(seed: int, spread: float, noise: float) -> None:

@@ -14,6 +14,7 @@ from bench.store.store import Store
 METHODS = ["deterministic", "mc-dropout", "mcni-fixed", "mcni-learned", "deep-ensemble"]
 
 
+@pytest.mark.slow
 def test_the_digits_study_runs_for_all_methods_of_the_paper(tmp_path: Path) -> None:
     suite = load_suite("digits", ["seeds=1", "training.epochs=8", "draws=10"])
     with closing(Store(str(tmp_path / "r.db"))) as store:

@@ -80,6 +80,7 @@ def test_rows_drawn() -> None:
     assert PROBE.rows_drawn(1000) == 5
 
 
+@pytest.mark.slow
 def test_the_suite_small(tmp_path: Path) -> None:
     suite = load_suite("softmax-demo", ["seeds=1", "training.epochs=25", "draws=6"])
     ship = suite.protocol_for("cifar10")

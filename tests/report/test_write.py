@@ -64,6 +64,7 @@ def fill(
     store.save((cell, made) for cell in cells)
 
 
+@pytest.mark.slow
 def test_the_page_holds_everything_it_shows(store: Store, tmp_path: Path) -> None:
     fill(store, figures=True)
     written = write_report(store, Registry(), tmp_path / "out")

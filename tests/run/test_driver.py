@@ -15,6 +15,7 @@ from bench.run.driver import Summary, run
 from bench.run.monitor import Monitor
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store
+from tests.fixtures.suites import TINY
 
 WritePlugin = Callable[[str, str], Path]
 Values = dict[tuple[str, str, int, str], float]
@@ -45,6 +46,16 @@ class Watcher(Monitor):
         self.watch(cell, outcome)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Values:
+    """The values of a run of the tiny suite that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "tiny.toml").write_text(TINY, "utf-8")
+    store = new_store(folder, "whole")
+    run(load_suite(str(folder / "tiny.toml")), Registry(), store)
+    return values(store)
+
+
 def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store) -> None:
     seen: list[tuple[str, int, str]] = []
 
@@ -63,6 +74,7 @@ def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store
         assert arrays["history/train_loss"][0, -1] == np.float32(json.loads(row["training"])["train_loss"][0])
 
 
+@pytest.mark.slow
 def test_the_last_run_decides_what_a_suite_consists_of(tiny_file: Path, store: Store) -> None:
     def places() -> list[tuple[str, int]]:
         return [(row["method"], row["seed"]) for row in store.cells("tiny")]
@@ -92,6 +104,7 @@ def test_notes_on_data_and_refusals_are_kept_for_the_reader(
     assert told["toy", "broken"] == "could not run: no such thing here"
 
 
+@pytest.mark.slow
 def test_stored_metrics_are_those_of_the_stored_predictions(tiny_file: Path, store: Store) -> None:
     """In original units, against the definition."""
     noisy = ["methods.mc-dropout.rate=0.5", "draws=20", "network.activation=tanh"]
@@ -111,17 +124,17 @@ def test_stored_metrics_are_those_of_the_stored_predictions(tiny_file: Path, sto
             assert values(store)["toy", "mc-dropout", row["seed"], "nll_mc"] == pytest.approx(nll, rel=1e-6)
 
 
-def test_the_same_command_gives_the_same_bits(tiny: Suite, tmp_path: Path) -> None:
-    first, second = new_store(tmp_path, "a"), new_store(tmp_path, "b")
-    for seed, store in enumerate((first, second)):
-        torch.manual_seed(seed)  # nobody's global seed plays a part
-        before = torch.get_rng_state()
-        run(tiny, Registry(), store)
-        assert torch.equal(torch.get_rng_state(), before)
-    assert len(values(first)) > 20
-    assert values(first) == values(second)
+@pytest.mark.slow
+def test_the_same_command_gives_the_same_bits(tiny: Suite, store: Store, undisturbed: Values) -> None:
+    torch.manual_seed(1)  # nobody's global seed plays a part
+    before = torch.get_rng_state()
+    run(tiny, Registry(), store)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert len(values(store)) > 20
+    assert values(store) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_second_run_trains_nothing(tiny: Suite, store: Store) -> None:
     run(tiny, Registry(), store)
     before = values(store)
@@ -137,10 +150,11 @@ class StoppedError(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_run_that_was_stopped_is_completed_to_the_same_bits(after: int, tiny: Suite, tmp_path: Path) -> None:
-    whole, parts = new_store(tmp_path, "whole"), new_store(tmp_path, "parts")
-    run(tiny, Registry(), whole)
+def test_a_run_that_was_stopped_is_completed_to_the_same_bits(
+    after: int, tiny: Suite, store: Store, undisturbed: Values
+) -> None:
     count = 0
 
     def stop(cell: Any, outcome: Any) -> None:
@@ -150,12 +164,13 @@ def test_a_run_that_was_stopped_is_completed_to_the_same_bits(after: int, tiny: 
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        run(tiny, Registry(), parts, monitor=Watcher(stop))
-    assert sum(s == "ok" for found in statuses(parts).values() for s in found) == after
-    assert run(tiny, Registry(), parts).skipped == after
-    assert values(parts) == values(whole)
+        run(tiny, Registry(), store, monitor=Watcher(stop))
+    assert sum(s == "ok" for found in statuses(store).values() for s in found) == after
+    assert run(tiny, Registry(), store).skipped == after
+    assert values(store) == undisturbed
 
 
+@pytest.mark.slow
 def test_more_seeds_keep_the_old_cells(tiny_file: Path, tmp_path: Path) -> None:
     grown, at_once = new_store(tmp_path, "grown"), new_store(tmp_path, "at_once")
     run(load_suite(str(tiny_file), ["seeds=1"]), Registry(), grown)
@@ -167,6 +182,7 @@ def test_more_seeds_keep_the_old_cells(tiny_file: Path, tmp_path: Path) -> None:
     assert old.items() < values(grown).items()
 
 
+@pytest.mark.slow
 def test_a_cell_of_another_suite_is_not_run_again(tiny: Suite, tiny_file: Path, store: Store) -> None:
     run(tiny, Registry(), store)
     other = tiny_file.with_name("other.toml")
@@ -185,18 +201,17 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", FAULTS)
 def test_a_failing_method_fails_its_own_cells_only(
-    where: str, tiny: Suite, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path
+    where: str, undisturbed: Values, tiny_file: Path, write_plugin: WritePlugin, store: Store
 ) -> None:
-    clean, harmed = new_store(tmp_path, "clean"), new_store(tmp_path, "harmed")
-    run(tiny, Registry(), clean)
     path = write_plugin("a_faulty", f"@dataclass(frozen=True)\nclass Faulty(Method):\n    {FAULTS[where]}\n")
     text = tiny_file.read_text("utf-8").replace(
         "[methods.deterministic]", "[methods.a-faulty]\n[methods.deterministic]"
     )
     tiny_file.write_text(text, "utf-8")  # the faulty one comes first
-    summary = run(load_suite(str(tiny_file)), Registry([path]), harmed)
+    summary = run(load_suite(str(tiny_file)), Registry([path]), store)
     assert not summary.well
     assert {cell.method for cell, _ in summary.failures} == {"a-faulty"}
     assert len(summary.failures) == 2
@@ -204,10 +219,11 @@ def test_a_failing_method_fails_its_own_cells_only(
         assert message.startswith("RuntimeError: bad luck\n")
         assert "Traceback" in message
         assert "a_faulty.py" in message  # where it happened
-    assert statuses(harmed) == {"a-faulty": ["failed"] * 2, "deterministic": ["ok"] * 2, "mc-dropout": ["ok"] * 2}
-    assert values(harmed) == values(clean)
+    assert statuses(store) == {"a-faulty": ["failed"] * 2, "deterministic": ["ok"] * 2, "mc-dropout": ["ok"] * 2}
+    assert values(store) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_fault_in_drawing_is_its_own_cells_alone(tiny_file: Path, tmp_path: Path, store: Store) -> None:
     """The seeds are trained together; only the one with 31 test rows cannot be drawn."""
     head = "from dataclasses import dataclass\nimport numpy as np\nfrom bench.api import *\n@dataclass(frozen=True)\n"
@@ -229,6 +245,7 @@ def test_a_fault_in_drawing_is_its_own_cells_alone(tiny_file: Path, tmp_path: Pa
     assert statuses(store)["choosy"] == ["ok", "failed", "ok"]
 
 
+@pytest.mark.slow
 def test_failed_cells_run_again(tiny_file: Path, write_plugin: WritePlugin, store: Store) -> None:
     body = "@dataclass(frozen=True)\nclass Mine(Method):\n    {}\n"
     suite = load_suite(str(tiny_file), methods=["mine"])
@@ -240,6 +257,7 @@ def test_failed_cells_run_again(tiny_file: Path, write_plugin: WritePlugin, stor
     assert statuses(store)["mine"] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 def test_a_faulty_dataset_takes_no_other_down(tiny_file: Path, write_plugin: WritePlugin, store: Store) -> None:
     body = (
         "@dataclass(frozen=True)\nclass Mine(Dataset):\n    def load(self, split):\n        raise OSError('no disk')\n"
@@ -250,19 +268,19 @@ def test_a_faulty_dataset_takes_no_other_down(tiny_file: Path, write_plugin: Wri
     assert [(r.dataset, r.reason) for r in summary.refused] == [("mine", "OSError: no disk")]
 
 
+@pytest.mark.slow
 def test_a_diverged_method_harms_no_other(
-    tiny: Suite, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path
+    undisturbed: Values, tiny_file: Path, write_plugin: WritePlugin, store: Store
 ) -> None:
-    clean, harmed = new_store(tmp_path, "clean"), new_store(tmp_path, "harmed")
-    run(tiny, Registry(), clean)
     body = "def loss(self, net, batch, tape):\n        return batch.loss(net(batch.x)) * float('inf')"
     path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
-    summary = run(load_suite(str(tiny_file), methods=["mine"]), Registry([path]), harmed)
+    summary = run(load_suite(str(tiny_file), methods=["mine"]), Registry([path]), store)
     assert (summary.diverged, summary.stored, summary.well) == (2, 6, True)
-    assert statuses(harmed)["mine"] == ["diverged", "diverged"]
-    assert values(harmed) == values(clean)
+    assert statuses(store)["mine"] == ["diverged", "diverged"]
+    assert values(store) == undisturbed
 
 
+@pytest.mark.slow
 def test_divergence_of_one_seed_is_its_own(tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path) -> None:
     """Two seeds in one stack; the data of the second explodes in training."""
     body = (
@@ -303,6 +321,7 @@ def test_a_full_disk_ends_the_run(tiny: Suite, store: Store, monkeypatch: pytest
         run(tiny, Registry(), store)
 
 
+@pytest.mark.slow
 def test_an_ensemble_trains_its_networks(tiny_file: Path, store: Store) -> None:
     suite = load_suite(str(tiny_file), ["methods.deep-ensemble.networks=3"], methods=["deep-ensemble"])
     run(suite.only([], ["deep-ensemble", "deterministic"]), Registry(), store)
@@ -312,6 +331,7 @@ def test_an_ensemble_trains_its_networks(tiny_file: Path, store: Store) -> None:
     assert ensemble[0] == pytest.approx(single[0], rel=1e-5)  # the first is the deterministic one
 
 
+@pytest.mark.slow
 def test_classification_runs_through(tiny_file: Path, store: Store) -> None:
     suite = load_suite(str(tiny_file), ["seeds=1"], datasets=["digits"]).only(["digits"], ["mc-dropout"])
     assert run(suite, Registry(), store).well

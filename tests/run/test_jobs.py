@@ -34,6 +34,8 @@ from bench.training.search import Selection, configurations
 from bench.training.stack import fit, fit_with_progress
 from tests.fixtures.suites import tiny_suite
 
+pytestmark = pytest.mark.slow
+
 GRID: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.0, 0.1]}
 PROTOCOL = Protocol(
     training=Training(epochs=12, batch=16, patience=2),

@@ -39,6 +39,7 @@ def passes(kind: Kind, name: str, check: Check[Any]) -> None:
     assert verdict.state != "failed", f"{kind} {name}: {verdict}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "check"), cases("method"))
 def test_a_method_conforms(name: str, check: Check[Any]) -> None:
     passes("method", name, check)

@@ -10,6 +10,8 @@ import pytest
 
 from bench.testing import method_checks, verify
 
+pytestmark = pytest.mark.slow
+
 
 def load(name: str) -> ModuleType:
     path = Path(__file__).with_name(f"{name}.py")

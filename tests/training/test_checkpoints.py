@@ -30,6 +30,8 @@ from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member
 from bench.training.stack import fit
 
+pytestmark = pytest.mark.slow
+
 MakeMember = Callable[..., Member]
 RESNET = Architecture(kind="resnet8")
 

@@ -18,6 +18,8 @@ from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, Rows, finish, training_form
 from bench.training.stack import fit
 
+pytestmark = pytest.mark.slow
+
 FORMS: dict[str, list[dict[str, Any]]] = {
     "bayes-by-backprop": [{"local_reparameterization": False}],
     "laplace": [{"structure": "kronecker"}, {"structure": "diagonal"}],

@@ -29,6 +29,7 @@ Tensors = dict[str, Tensor]
 BOTH = pytest.mark.parametrize("path", ["stack", "plain"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [Limits(path="plain"), Limits(path="stack"), Limits(path="stack", bytes=1)], ids=str)
 def test_every_network_of_an_ensemble_is_drawn_with_its_running_statistics(
     limits: Limits, member: MakeMember, fit_in_order: FitInOrder
@@ -68,6 +69,7 @@ class ConstantMemory(Method):
         return batch.loss(net(batch.x)) * (1 + net.memory["started"])
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("method", [LastWeights(), ConstantMemory()], ids=lambda m: type(m).__name__)
 def test_a_member_that_takes_a_slot_is_untouched_by_what_was_there(
@@ -113,6 +115,7 @@ class FrozenLayer(Method):
         return module
 
 
+@pytest.mark.slow
 @BOTH
 def test_what_an_author_froze_is_not_trained(path: Any, member: MakeMember, fit_in_order: FitInOrder) -> None:
     short, long = (
@@ -258,6 +261,7 @@ class Scaled(Method):
         return net(x) + torch.sqrt(self.level) * tape.normal(())  # type: ignore[arg-type]  # a tensor here
 
 
+@pytest.mark.slow
 def test_options_are_tensors_in_draw_and_what_is_derived_from_them_is_each_members_own(
     member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
@@ -275,6 +279,7 @@ class KeepsTheEnd(LastWeights):
     early_stopping = False
 
 
+@pytest.mark.slow
 def test_a_method_may_decline_early_stopping(member: MakeMember, fit_in_order: FitInOrder) -> None:
     settings = {"learning_rate": 0.3, "patience": 1, "epochs": 30}
     stopped, kept = fit_in_order([member(LastWeights(), **settings), member(KeepsTheEnd(), **settings)])
@@ -294,6 +299,7 @@ def test_per_row_noise_does_not_depend_on_the_memory_limit(member: MakeMember, f
     assert not np.allclose(drawn[:, :120], drawn[:, 600:720])  # the same inputs, 600 rows later, under other masks
 
 
+@pytest.mark.slow
 def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
     member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,6 +315,7 @@ def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
     assert all(torch.equal(expected.params[key], fitted.params[key]) for key in fitted.params)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
 @pytest.mark.skipif(not compiler_found(), reason="no C++ compiler on the path")
 def test_half_a_file_in_the_compilers_cache_is_got_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,6 +340,7 @@ def test_long_and_short_trainings_do_not_share_a_graph(member: MakeMember) -> No
     assert member(Deterministic(), epochs=5).stack_key() != member(Deterministic(), epochs=5000).stack_key()
 
 
+@pytest.mark.slow
 def test_augmentation_moves_images_in_training_only(member: MakeMember, fit_in_order: FitInOrder) -> None:
     network = Architecture(kind="resnet8")
     plain, moved = (

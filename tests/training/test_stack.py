@@ -23,6 +23,8 @@ from bench.training.member import Fitted, Member, Rows, start
 from bench.training.stack import _Stack
 from bench.training.tracing import compiler_found
 
+pytestmark = pytest.mark.slow
+
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
 

@@ -59,6 +59,7 @@ def test_a_dead_worker_costs_its_own_call_only(engine: LocalExecutor, tmp_path: 
     assert collected(engine, again) == ["before", "after"]
 
 
+@pytest.mark.slow
 def test_a_worker_sets_its_threads_before_torch_is_loaded() -> None:
     engine = LocalExecutor([Settings(threads=1)])
     future = engine.submit(calls.told_environment)

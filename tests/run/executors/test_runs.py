@@ -49,6 +49,7 @@ def cluster(workers: int) -> Executor:
     return ClusterExecutor(None, workers)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Dask's own, of its sockets and of its event loop
 @pytest.mark.parametrize(
     "engine", [lambda: LocalExecutor([Settings(), Settings()]), lambda: cluster(2)], ids=["local", "dask"]
@@ -66,6 +67,7 @@ def test_every_engine_gives_the_same_bits(
     assert len(values(store)) > 30
 
 
+@pytest.mark.slow
 def test_deaths_and_endless_calls_cost_their_own_cells_only(
     tiny_file: Path, store: Store, tmp_path: Path, write_plugin: WritePlugin
 ) -> None:
@@ -101,6 +103,7 @@ def test_deaths_and_endless_calls_cost_their_own_cells_only(
     assert values(store, {"deterministic", "mc-dropout"}) == values(plain)
 
 
+@pytest.mark.slow
 def test_failed_cells_are_retried_by_their_specs(tiny_file: Path, store: Store, write_plugin: WritePlugin) -> None:
     """A fault of the surroundings: the plug-in is the same, the file it needs is there at the second try."""
     needed = tiny_file.with_name("needed.txt")
@@ -118,6 +121,7 @@ def test_failed_cells_are_retried_by_their_specs(tiny_file: Path, store: Store, 
     assert statuses(store)["needy"] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_plugin_refuses(tiny_file: Path, store: Store, write_plugin: WritePlugin) -> None:
     path = write_plugin("mine", SHARED)
     suite = load_suite(str(tiny_file), ["seeds=1"], methods=["mine"]).only([], ["mine"])
