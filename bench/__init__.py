@@ -1,9 +1,27 @@
 """uqbench: a benchmark harness that compares uncertainty methods for neural networks.
 
-Importing `bench` costs nothing: torch, pandas, scipy and seaborn are loaded when they are first needed.
+Importing `bench` costs nothing: torch, pandas, scipy and seaborn are loaded when they are first needed. The functions
+for notebooks and scripts (docs/python.md) are those of `bench.workflow`, loaded on first use.
 """
 
 import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.errors import UserError
+    from bench.run.options import RunOptions
+    from bench.workflow import (
+        Rankings,
+        SuiteRun,
+        compare_methods,
+        load_results,
+        merge_stores,
+        open_store,
+        rank_methods,
+        run_suite,
+        write_leaderboard,
+        write_report,
+    )
 
 # Two OpenMP threads that spin while they wait slow small steps down 30-fold on a busy machine. The runtime reads this
 # when torch is imported, so it has to stand here, before anything of ours can import it.
@@ -13,3 +31,26 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Rankings",
+    "RunOptions",
+    "SuiteRun",
+    "UserError",
+    "compare_methods",
+    "load_results",
+    "merge_stores",
+    "open_store",
+    "rank_methods",
+    "run_suite",
+    "write_leaderboard",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'bench' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from bench import workflow
+
+    return getattr(workflow, name)

@@ -11,19 +11,23 @@ All of them are exported from `bench`. A mistake in the arguments raises `bench.
 would be right; docs/python.md is a worked example.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bench.errors import UserError, unknown_name
-from bench.plugins.registry import Registry
+from bench.plugins.registry import Kind, Registry
+from bench.run.options import RunOptions
 from bench.store import DEFAULT_URL
 
 if TYPE_CHECKING:
     from bench.leaderboard import Leaderboard
     from bench.metrics import Metric
+    from bench.plan.suite import Suite
+    from bench.run.driver import Summary
     from bench.stats import Comparison, Ranking, Settings
     from bench.store.merge import Merged
     from bench.store.results import StoredResults
@@ -31,16 +35,93 @@ if TYPE_CHECKING:
 
 Names = Sequence[str]
 Files = Sequence[str | Path]
+SuiteSource = str | Path | Mapping[str, Any]
+StoreSource: TypeAlias = "str | Path | Store"
+Changes = Mapping[str, Any] | Sequence[str]  # {"training.epochs": 20}, or ["training.epochs=20"] as on the command line
+KINDS: tuple[Kind, ...] = ("method", "dataset")
 
 
-def open_store(address: "str | Path | Store" = DEFAULT_URL, *, create: bool = False) -> "Store":
+def open_store(address: StoreSource = DEFAULT_URL, *, create: bool = False) -> "Store":
     """Open a store by path or URL; one that does not exist is an error unless `create` is set."""
     from bench.store.store import Store
 
     return address if isinstance(address, Store) else Store(str(address), create=create, writable=create)
 
 
-def load_results(store: "str | Path | Store" = DEFAULT_URL, suite: str | None = None) -> "StoredResults":
+@dataclass(frozen=True, eq=False)
+class SuiteRun:
+    """What a run did, and where its results are."""
+
+    suite: "Suite"  # what was run: the chosen part, with the changes
+    store: "Store"
+    summary: "Summary"
+    stopped_by: int | None = None  # the signal that stopped it before the end
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything ran, now or before, without a failure."""
+        return self.summary.well and not self.summary.left
+
+    @property
+    def results(self) -> "StoredResults":
+        """The results of the suite, those of earlier runs among them."""
+        return load_results(self.store, self.suite.name)
+
+
+def run_suite(
+    suite: SuiteSource,
+    *,
+    methods: Names = (),
+    datasets: Names = (),
+    seeds: int | None = None,
+    changes: Changes = (),
+    plugins: Files = (),
+    store: StoreSource = DEFAULT_URL,
+    options: RunOptions = RunOptions(),
+) -> SuiteRun:
+    """Run the cells of a suite that the store does not have yet.
+
+    The suite is a built-in name, the path of a TOML file, or a mapping with the keys of such a file and a `name`.
+    `methods` and `datasets` choose a part of it, and may name others that the suite does not list; `changes` sets keys
+    (`{"training.epochs": 20}`); `plugins` are files with plug-ins. What fails is in the summary, it is not raised.
+    """
+    from bench.run.driver import run
+    from bench.run.progress_bar import progress_bar
+
+    registry = registry_of(plugins)
+    chosen = choose_suite(suite, registry, methods=methods, datasets=datasets, seeds=seeds, changes=changes)
+    settings = options.settings()
+    opened = open_store(store, create=True)
+    total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
+    with progress_bar(chosen.name, total, options.progress) as monitor:
+        summary = run(chosen, registry, opened, settings, monitor)
+    return SuiteRun(chosen, opened, summary, monitor.stop.signal)
+
+
+def choose_suite(
+    suite: SuiteSource,
+    registry: Registry,
+    *,
+    methods: Names = (),
+    datasets: Names = (),
+    seeds: int | None = None,
+    changes: Changes = (),
+) -> "Suite":
+    """Return the part of a suite that was chosen, checked; 'all' among the methods stands for every one there is."""
+    from bench.plan.suite import load_suite
+
+    keys = [f"{key}={json.dumps(value)}" for key, value in changes.items()] if isinstance(changes, Mapping) else changes
+    keys = [*keys, *([] if seeds is None else [f"seeds={seeds}"])]
+    methods = list(registry.plugins("method")) if "all" in methods else methods
+    # What a file brings, and what is named here, need not be in the suite.
+    more = [name for name in methods if name in registry.plugins("method")]
+    more_data = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
+    own = {kind: [p.name for p in registry.plugins(kind).values() if p.origin.startswith("file ")] for kind in KINDS}
+    loaded = load_suite(suite, keys, [*more, *own["method"]], [*more_data, *own["dataset"]])
+    return loaded.only(datasets, methods)
+
+
+def load_results(store: StoreSource = DEFAULT_URL, suite: str | None = None) -> "StoredResults":
     """Return the results of a suite: `frame`, `cells`, `remarks` and `failures` are data frames.
 
     The name of the suite may be left out where the store holds only one.
@@ -128,7 +209,7 @@ def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list
 
 
 def write_report(
-    store: "str | Path | Store" = DEFAULT_URL, out: str | Path = "report", *, suites: Names = (), plugins: Files = ()
+    store: StoreSource = DEFAULT_URL, out: str | Path = "report", *, suites: Names = (), plugins: Files = ()
 ) -> Path:
     """Write a report on some suites of a store (all by default) into a folder; return its page, `index.html`."""
     from bench.report.write import write_report as write
@@ -138,7 +219,7 @@ def write_report(
 
 
 def write_leaderboard(
-    store: "str | Path | Store" = DEFAULT_URL,
+    store: StoreSource = DEFAULT_URL,
     out: str | Path = "leaderboard",
     *,
     suites: Names = (),
@@ -154,7 +235,7 @@ def write_leaderboard(
     return write_site(found, registry_of(plugins), Path(out))[0], found
 
 
-def merge_stores(store: "str | Path | Store", other: "str | Path | Store") -> "Merged":
+def merge_stores(store: StoreSource, other: StoreSource) -> "Merged":
     """Copy all results of the store `other` into `store`, which is made where there is none; return what was done."""
     from bench.store.merge import merge
 
@@ -164,7 +245,7 @@ def merge_stores(store: "str | Path | Store", other: "str | Path | Store") -> "M
 
 
 @contextmanager
-def _opened(store: "str | Path | Store", *, create: bool = False) -> "Iterator[Store]":
+def _opened(store: StoreSource, *, create: bool = False) -> "Iterator[Store]":
     """Open a store for one call and close it afterwards, unless it was open before."""
     opened = open_store(store, create=create)
     try:

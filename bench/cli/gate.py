@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, plugin_option, set_data_folder
-from bench.cli.progress import progress_bar
+from bench.cli.options import data_option, set_data_folder, plugin_option
 from bench.errors import UserError
+from bench.run.progress_bar import progress_bar
 from bench.store import DEFAULT_URL
 
 if TYPE_CHECKING:

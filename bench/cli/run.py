@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.executor_options import ComputeOptions, compute_options
-from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
-from bench.cli.progress import progress_bar
+from bench.cli.executor_options import compute_options
+from bench.cli.options import data_option, fail, json_option, set_data_folder, plugin_option, store_option
 from bench.errors import UserError, unknown_name
+from bench.run.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from bench.plan.suite import Suite
-    from bench.plugins.registry import Kind, Registry
     from bench.run.driver import Summary
-    from bench.run.signals import Stop
+    from bench.run.options import RunOptions
     from bench.spec.cell import Cell
-    from bench.store.store import Store
+    from bench.workflow import SuiteRun
 
 
 @click.command()
@@ -49,7 +48,7 @@ def run(
     seeds: int | None,
     changes: Sequence[str],
     store: str,
-    compute: ComputeOptions,
+    compute: "RunOptions",
     data: str | None,
     plugins: Sequence[str],
     dry_run: bool,
@@ -57,45 +56,26 @@ def run(
 ) -> None:
     """Run SUITE (a name from 'uqbench list suites', or a TOML file); what is stored already is not run again."""
     set_data_folder(data)
-    from bench.plan.suite import load_suite
+    from bench.workflow import choose_suite, registry_of, run_suite
 
-    if seeds is not None:
-        changes = [*changes, f"seeds={seeds}"]
-    from bench.plugins.registry import Registry
-
-    registry = Registry([Path(p) for p in plugins])
-    if "all" in methods:
-        methods = list(registry.plugins("method"))
-    # What --plugin brings, and what is asked for by name, need not be in the suite.
-    more_methods = [name for name in methods if name in registry.plugins("method")]
-    more_datasets = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
-    chosen = load_suite(
-        suite, changes, [*more_methods, *_own(registry, "method")], [*more_datasets, *_own(registry, "dataset")]
-    ).only(datasets, methods)
-    settings = compute.settings()
+    part: Any = {"methods": methods, "datasets": datasets, "seeds": seeds, "changes": changes}
     if dry_run:
-        _show_plan(chosen, registry, store, as_json)
+        registry = registry_of(plugins)
+        _show_plan(choose_suite(suite, registry, **part), registry, store, as_json)
         return
-    from bench.run.driver import run as run_suite
-    from bench.store.store import Store
-
-    results = Store(store)
-    total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
-    with progress_bar(chosen.name, total) as monitor:
-        summary = run_suite(chosen, registry, results, settings, monitor)
-    _print_summary(summary, chosen.name, store, as_json)
+    done = run_suite(suite, **part, plugins=plugins, store=store, options=compute)
+    _print_summary(done.summary, done.suite.name, store, as_json)
     if not as_json:
-        _show_results(chosen, results)
-    _end(summary, monitor.stop)
+        _show_results(done)
+    _end(done.summary, done.stopped_by)
 
 
-def _show_results(suite: "Suite", store: "Store") -> None:
+def _show_results(run: "SuiteRun") -> None:
     """Print the table of a probe that has one of its own, or how the methods stand."""
     from bench.probes import probe_types
     from bench.report.standings import standing_lines
-    from bench.store.results import StoredResults
 
-    results = StoredResults(store, suite.name)
+    results, suite = run.results, run.suite
     kinds = {suite.protocol_for(name).probe["kind"] for name in suite.datasets}
     own = "\n\n".join(text for kind in sorted(kinds) if (text := probe_types()[kind].table(results)))
     lines = [own] if own else list(standing_lines(results))
@@ -114,7 +94,7 @@ def retry(
     suite: str | None,
     failed: bool,
     store: str,
-    compute: ComputeOptions,
+    compute: "RunOptions",
     data: str | None,
     plugins: Sequence[str],
     as_json: bool,
@@ -123,32 +103,26 @@ def retry(
     if not failed:
         raise UserError("retry: say which cells: --failed; missing ones are run by 'uqbench run SUITE'")
     set_data_folder(data)
-    from bench.plugins.registry import Registry
     from bench.run.driver import rerun
     from bench.store.store import Store
+    from bench.workflow import registry_of
 
     results = Store(store, create=False)
     if suite is not None and suite not in results.suites():
         raise unknown_name("suite", suite, results.suites(), f"--store {store}")
     cells = results.failed(suite)
-    registry = Registry([Path(p) for p in plugins])
     with progress_bar("retry", len(cells)) as monitor:
-        summary = rerun(cells, registry, results, compute.settings(), monitor)
+        summary = rerun(cells, registry_of(plugins), results, compute.settings(), monitor)
     _print_summary(summary, "retry", store, as_json)
-    _end(summary, monitor.stop)
+    _end(summary, monitor.stop.signal)
 
 
-def _end(summary: "Summary", stop: "Stop") -> None:
+def _end(summary: "Summary", stopped_by: int | None) -> None:
     """Exit with the code of how the run ended."""
-    if stop and summary.left:
-        fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + (stop.signal or 0))
+    if stopped_by is not None and summary.left:
+        fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + stopped_by)
     if not summary.well:
         sys.exit(1)
-
-
-def _own(registry: "Registry", kind: "Kind") -> list[str]:
-    """Return the names of the plug-ins that came with --plugin."""
-    return [name for name, plugin in registry.plugins(kind).items() if plugin.origin.startswith("file ")]
 
 
 def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:

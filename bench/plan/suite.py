@@ -135,12 +135,35 @@ def suite_names() -> dict[str, str]:
 
 
 def load_suite(
-    name: str, changes: Sequence[str] = (), methods: Sequence[str] = (), datasets: Sequence[str] = ()
+    source: str | Path | Mapping[str, Any],
+    changes: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    datasets: Sequence[str] = (),
 ) -> Suite:
-    """Read a built-in suite by name, or a user's by path, as the command line wants it.
+    """Read a built-in suite by name, a suite file by path, or a mapping with the keys of a file and a `name`.
 
     `methods` and `datasets` are added where the suite does not list them; then come the `key=value` changes.
     """
+    raw, where = _mapping_content(source) if isinstance(source, Mapping) else _file_content(str(source))
+    for kind, added in (("methods", methods), ("datasets", datasets)):
+        listed = raw.setdefault(kind, {})
+        if isinstance(listed, dict):
+            for each in added:
+                listed.setdefault(each, {})
+    for change in changes:
+        _set(raw, change)
+    return check_suite(raw, where)
+
+
+def _mapping_content(source: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return a copy of a suite that is given as a mapping, and its name for errors."""
+    if not isinstance(source.get("name"), str) or not source["name"]:
+        raise UserError("suite: name: this key is required where a suite is not a file")
+    return copy.deepcopy(dict(source)), f"suite {source['name']}"
+
+
+def _file_content(name: str) -> tuple[dict[str, Any], str]:
+    """Return the content of a suite file or of a built-in suite, with its name, and its path for errors."""
     path = Path(name)
     try:
         if path.suffix == ".toml":
@@ -161,14 +184,7 @@ def load_suite(
         raise UserError(f"{where}: not valid TOML: {error}") from None
     if "name" in raw:
         raise UserError(f"{where}: name: a suite's name is its file's; remove the key")
-    for kind, added in (("methods", methods), ("datasets", datasets)):
-        listed = raw.setdefault(kind, {})
-        if isinstance(listed, dict):
-            for each in added:
-                listed.setdefault(each, {})
-    for change in changes:
-        _set(raw, change)
-    return check_suite({"name": stem, **raw}, where)
+    return {"name": stem, **raw}, where
 
 
 def check_suite(raw: Mapping[str, Any], where: str) -> Suite:

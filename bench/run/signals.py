@@ -1,6 +1,7 @@
 """Stopping a run: the first signal lets it finish its cells, the second ends it. SIGTERM counts like Ctrl-C."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -30,6 +31,8 @@ def polite_stop(notify: Callable[[str], None]) -> Iterator[Stop]:
     numbers = (signal.SIGINT, signal.SIGTERM)
     # A process that was started to ignore a signal (nohup, a script's background job) goes on ignoring it.
     handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    if threading.current_thread() is not threading.main_thread():
+        handled = []  # only the main thread may handle signals
     before = {number: signal.signal(number, handle) for number in handled}
     try:
         yield stop

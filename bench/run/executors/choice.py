@@ -2,21 +2,19 @@
 
 import os
 from collections.abc import Callable
-from typing import Literal
 
 from bench.errors import UserError
 from bench.machine.environment import cores
 from bench.run.executors import Executor
 from bench.run.executors.inline import InlineExecutor
 from bench.run.executors.local import LocalExecutor, Settings
-
-Name = Literal["auto", "inline", "local", "dask"]
+from bench.run.options import ExecutorName
 
 SECONDS_THAT_PAY_FOR_WORKERS = 20.0  # starting them takes some seconds
 
 
 def choose(
-    name: Name, workers: int | None, address: str | None, device: str, time_limit: float | None
+    name: ExecutorName, workers: int | None, address: str | None, device: str, time_limit: float | None
 ) -> Callable[[float], Executor]:
     """Return a function that builds the executor, once the seconds of work are known."""
     if address is not None and name not in ("auto", "dask"):

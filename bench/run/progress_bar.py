@@ -1,4 +1,4 @@
-"""The progress bar of the commands that compute, and stopping them with Ctrl-C."""
+"""The progress bar of a run, and stopping it with Ctrl-C."""
 
 import sys
 from collections.abc import Iterator
@@ -33,12 +33,15 @@ class ProgressBar(Monitor):
 
 
 @contextmanager
-def progress_bar(name: str, total: int) -> Iterator[ProgressBar]:
-    """Yield a progress bar of so many cells; inside the block the first signal stops the run politely."""
+def progress_bar(name: str, total: int, progress: bool | None = None) -> Iterator[ProgressBar]:
+    """Yield a progress bar of so many cells; inside the block the first signal stops the run politely.
+
+    `progress` is whether it is shown; None: where standard error is a terminal.
+    """
     from tqdm import tqdm
 
     from bench.run.signals import polite_stop
 
-    bar = tqdm(total=total, unit="cell", desc=name, disable=None, file=sys.stderr)
+    bar = tqdm(total=total, unit="cell", desc=name, disable=None if progress is None else not progress, file=sys.stderr)
     with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
         yield ProgressBar(bar, stop)

@@ -1,0 +1,53 @@
+"""The choices of a user on where and how cells are computed, and the settings they lead to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from bench.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from bench.run.driver import RunSettings
+
+ExecutorName = Literal["auto", "inline", "local", "dask"]
+Device = Literal["auto", "cpu", "cuda"]
+Compiling = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where and how cells are computed. None of it changes a result by more than rounding."""
+
+    executor: ExecutorName = "auto"  # this process, worker processes or a Dask cluster; auto: workers where they pay
+    workers: int | None = None  # None: one per core, or one per GPU
+    address: str | None = None  # of the scheduler of a running Dask cluster
+    time_limit: float | None = None  # seconds; a cell that takes longer fails
+    device: Device = "auto"
+    compiling: Compiling = "auto"  # of training steps; auto: where it pays
+    progress: bool | None = None  # whether a progress bar is shown; None: in a terminal
+
+    def __post_init__(self) -> None:
+        for name, known in (("executor", ExecutorName), ("device", Device), ("compiling", Compiling)):
+            if getattr(self, name) not in get_args(known):
+                raise unknown_name(name, getattr(self, name), get_args(known))
+
+    def settings(self) -> "RunSettings":
+        """Return the settings of a run; raises if the options do not go together."""
+        from bench.run.executors.choice import choose
+
+        # The workers of a cluster have devices of their own.
+        given = self.executor == "dask" and self.device != "auto"
+        device = self.device if given else _device(self.device)
+        executor = choose(self.executor, self.workers, self.address, device, self.time_limit)
+        from bench.run.driver import RunSettings
+        from bench.training.limits import Limits
+
+        compiling = {"auto": None, "always": True, "never": False}[self.compiling]
+        return RunSettings(executor, device, Limits(compiling=compiling))
+
+
+def _device(name: str) -> str:
+    import torch
+
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda: torch sees no CUDA device here; use --device cpu, or see 'uqbench doctor'")
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
