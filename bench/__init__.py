@@ -48,9 +48,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'bench' has no attribute {name!r}; it has {', '.join(__all__)}")
-    from bench import workflow
+if not TYPE_CHECKING:  # a type checker sees the names above, and no others
 
-    return getattr(workflow, name)
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'bench' has no attribute {name!r}; it has {', '.join(__all__)}")
+        from bench import workflow
+
+        return getattr(workflow, name)

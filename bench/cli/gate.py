@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, set_data_folder, plugin_option
+from bench.cli.options import data_option, plugin_option, set_data_folder
 from bench.errors import UserError
 from bench.run.progress_bar import progress_bar
 from bench.store import DEFAULT_URL

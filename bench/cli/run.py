@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.executor_options import compute_options
-from bench.cli.options import data_option, fail, json_option, set_data_folder, plugin_option, store_option
+from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
 from bench.errors import UserError, unknown_name
 from bench.run.progress_bar import progress_bar
 
@@ -60,6 +60,7 @@ def run(
 
     part: Any = {"methods": methods, "datasets": datasets, "seeds": seeds, "changes": changes}
     if dry_run:
+        compute.settings()  # raises if the options do not go together
         registry = registry_of(plugins)
         _show_plan(choose_suite(suite, registry, **part), registry, store, as_json)
         return
