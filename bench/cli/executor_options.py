@@ -15,7 +15,7 @@ NAMES = ("executor", "workers", "address", "time_limit", "device", "compiling")
 
 
 def compute_options(command: Command) -> Command:
-    """Give a command the options that say where and how it computes, as one argument `compute`."""
+    """Give a command the options of where and how it computes, as one argument `compute`."""
 
     @wraps(command)
     def with_options(**given: Any) -> Any:
@@ -30,7 +30,7 @@ def compute_options(command: Command) -> Command:
             show_default=True,
             help="This process, worker processes or a Dask cluster; auto: workers where they pay.",
         ),
-        click.option("--workers", type=click.IntRange(min=1), help="How many; by default one a core, or one a GPU."),
+        click.option("--workers", type=click.IntRange(min=1), help="How many; by default one per core or GPU."),
         click.option("--address", metavar="tcp://HOST:PORT", help="The scheduler of a running Dask cluster."),
         click.option(
             "--time-limit",

@@ -61,13 +61,14 @@ def baseline(
         raise UserError(f"{path} is the baseline of suite {before.suite}, not of {chosen.name}")
     number = seeds or (len(before.measured.seeds) if before else chosen.seeds)
     with _measurer(chosen, plugins, store, workers, number) as measure:
-        made = measure(number)
-    if not made.values:
+        measured = measure(number)
+    if not measured.values:
         raise UserError(
             f"suite {chosen.name}: nothing was measured, so there is no baseline; see 'uqbench run {suite}'"
         )
-    reasons = (*(before.reasons if before else ()), _reason(", ".join(made.codes), (why or "first baseline").strip()))
-    written = Baseline(chosen.name, suite_content(chosen), made, reasons)
+    reason = _reason(", ".join(measured.codes), (why or "first baseline").strip())
+    reasons = (*(before.reasons if before else ()), reason)
+    written = Baseline(chosen.name, suite_content(chosen), measured, reasons)
     write_baseline(written, path)
     _print_baseline(written, before, path)
 
@@ -120,13 +121,13 @@ def gate(
     seeds = len(held_to.measured.seeds)
     looks = doubling(first, seeds) if sequential else ()
     with _measurer(chosen, plugins, store, workers, seeds) as measure:
-        made = gate_suite(chosen, held_to, measure, looks)
+        result = gate_suite(chosen, held_to, measure, looks)
     if junit:
-        output.write(Path(junit), output.junit(made, strict=strict))
+        output.write(Path(junit), output.junit(result, strict=strict))
     if markdown_file:
-        output.write(Path(markdown_file), output.markdown(made, strict=strict))
-    click.echo(output.as_json(made, strict=strict) if json_ else "\n".join(output.gate_lines(made, strict=strict)))
-    if made.failing(strict=strict):
+        output.write(Path(markdown_file), output.markdown(result, strict=strict))
+    click.echo(output.as_json(result, strict=strict) if json_ else "\n".join(output.gate_lines(result, strict=strict)))
+    if result.failing(strict=strict):
         sys.exit(1)
 
 
@@ -173,7 +174,7 @@ def _suite(name: str, data: str | None) -> "Suite":
     from bench.plan.suite import load_suite
 
     set_data_folder(data)
-    return load_suite(name).only([], [])  # without what runs only when it is asked for by name
+    return load_suite(name).only([], [])  # without datasets that run only when they are selected by name
 
 
 @contextmanager
@@ -204,16 +205,16 @@ def _reason(code: str, why: str) -> Any:
     return Reason(datetime.datetime.now(datetime.UTC).date().isoformat(), code, why)
 
 
-def _print_baseline(made: "Baseline", before: "Baseline | None", path: Path) -> None:
+def _print_baseline(new: "Baseline", before: "Baseline | None", path: Path) -> None:
     from bench.gate.verdicts import FEWEST_PAIRS
 
-    seeds, measured = len(made.measured.seeds), made.measured
+    seeds, measured = len(new.measured.seeds), new.measured
     click.echo(f"{path}: {measured.count} values, {len(measured.values)} methods on datasets, {seeds} seeds")
     for (dataset, method), statuses in measured.lost.items():
         for status, which in statuses.items():
             click.echo(f"note: {dataset} {method}: {len(which)} of {seeds} seeds {status}", err=True)
     if seeds < FEWEST_PAIRS:
-        click.echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only tell what is identical", err=True)
+        click.echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only find identical values", err=True)
     if before is not None:
         from bench.gate.verdicts import Rules, compare
 

@@ -102,7 +102,7 @@ def retry(
 ) -> None:
     """Run the cells of SUITE (or of all suites) that failed again, and nothing else."""
     if not failed:
-        raise UserError("retry: say which cells: --failed; missing ones are run by 'uqbench run SUITE'")
+        raise UserError("retry: choose the cells with --failed; missing ones are run by 'uqbench run SUITE'")
     set_data_folder(data)
     from bench.run.driver import rerun
     from bench.store.store import Store

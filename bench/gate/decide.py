@@ -1,4 +1,4 @@
-"""A gate: measure, compare with the baseline, decide; at all seeds, or at few first and at more where it is needed."""
+"""A gate: measure, compare with the baseline, decide; at all seeds, or at few first and at more where needed."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +16,7 @@ Measure = Callable[[int, Collection[Place] | None], Measured]
 
 @dataclass(frozen=True)
 class Work:
-    """What a sequential gate looked at, in cells."""
+    """How many cells a sequential gate needed."""
 
     looks: tuple[int, ...]  # seeds
     cells: int
@@ -94,7 +94,7 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
 
 
 def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the level of each look; one with too few seeds for a test sees only what is identical: it spends none."""
+    """Return the level of each look; one with too few seeds for a test spends none."""
     blind = sum(look < FEWEST_PAIRS for look in looks)
     return (0.0,) * blind + (levels(alpha, looks[blind:]) if looks[blind:] else ())
 

@@ -91,7 +91,7 @@ def rules_of(suite: Suite) -> Rules:
 def gate_suite(
     suite: Suite, baseline: Baseline, measure: SuiteMeasurer, looks: tuple[int, ...] = (), rules: Rules | None = None
 ) -> Gate:
-    """Gate a suite; notes say where the numbers come from."""
+    """Gate a suite; the notes name the source of cells that were not run."""
     result = gate(baseline, measure, rules or rules_of(suite), looks)
     notes = []
     if measure.read:

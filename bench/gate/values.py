@@ -1,4 +1,4 @@
-"""What a suite measured: every gated metric by seed, what was lost, and where it was made."""
+"""The values of a suite: every gated metric by seed, the cells without a result, and the environment."""
 
 import json
 from collections import Counter
@@ -53,7 +53,7 @@ class Measured:
 
 
 def gated_metrics(suite: Suite) -> list[str]:
-    """Return the metrics that are gated: those that the suite names for the gate, or shows; all if it says nothing."""
+    """Return the metrics that are gated: those that the suite lists for the gate or its tables, else all."""
     return list(suite.gate.metrics or suite.metrics or catalogue())
 
 
@@ -94,8 +94,8 @@ def _columns(frame: pd.DataFrame, *names: str) -> Iterator[Any]:
 
 
 def _codes(cells: pd.DataFrame) -> dict[str, int]:
-    made = _columns(cells.dropna(subset=["status"]), "code", "dirty")
-    return dict(sorted(Counter(f"{code or ''}{'-dirty' if dirty else ''}" for code, dirty in made).items()))
+    codes = _columns(cells.dropna(subset=["status"]), "code", "dirty")
+    return dict(sorted(Counter(f"{code or ''}{'-dirty' if dirty else ''}" for code, dirty in codes).items()))
 
 
 def _environment(cells: pd.DataFrame) -> dict[str, Any]:

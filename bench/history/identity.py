@@ -1,4 +1,4 @@
-"""When are two stored cells the same cell of different versions?
+"""Decides whether two stored cells are the same cell of different versions.
 
 A key changes with the harness and with the versions of plug-ins, so the cells that a suite wants today are not those
 that it wanted then. They are recognised by what they are: the same plug-ins, options, protocol and search, whatever the
@@ -71,7 +71,7 @@ def _form(content: str) -> Form:
 
 @cache
 def _defaults(probe: str) -> dict[str, Any]:
-    """Return what a protocol is where it says nothing, as JSON has it; every kind of probe has its own defaults."""
+    """Return the defaults of a protocol as JSON has them; every kind of probe has its own."""
     defaults = asdict(Protocol())
     kind = probe or defaults["probe"]["kind"]
     defaults["probe"] = make_probe({"kind": kind}).spec if kind in probe_types() else {"kind": kind}
@@ -136,7 +136,7 @@ def _without_contradictions(forms: list[Form]) -> list[Form]:
 
 
 def _by_version(ranks: Iterable[list[Form]], stored: Mapping[Form, Iterable[VersionName]]) -> dict[VersionName, Form]:
-    """Return one form a version, of the first rank that has any; none where that rank has two."""
+    """Return one form per version, of the first rank that has any; none where that rank has two."""
     found: dict[VersionName, Form | None] = {}
     for forms in ranks:
         claims: dict[VersionName, list[Form]] = {}

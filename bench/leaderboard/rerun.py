@@ -1,4 +1,4 @@
-"""How to run a method of a leaderboard again: the exact command, and a suite file where no built-in suite says it."""
+"""How to run a method of a leaderboard again: the exact command, and a suite file where no built-in suite has it."""
 
 import json
 import re
@@ -52,11 +52,11 @@ def rerun(rows: Sequence[Row], registry: Registry) -> Rerun:
 
 def _remark(plugins: Mapping[str, str], file: str) -> str:
     remarks = ["The suite file lies beside the leaderboard's index.html:"] if file else []
-    told = [
+    files = [
         f"The plug-in {name} was a file with the BLAKE2b hash {digest}; it is not part of uqbench."
         for name, digest in plugins.items()
     ]
-    return " ".join([*told, *remarks])
+    return " ".join([*files, *remarks])
 
 
 def _code(codes: Sequence[str]) -> list[str]:
@@ -90,17 +90,17 @@ def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
         suite = load_suite(name, [f"seeds={seeds}"], [method] if method in registry.plugins("method") else [])
         plan = suite.only([row.dataset for row in rows], [method])
         of_method = plan.methods[method]
-        made = registry.make("method", of_method.use or method, of_method.options)
+        plugin = registry.make("method", of_method.use or method, of_method.options)
         for row in rows:
             entry = plan.datasets[row.dataset]
             dataset = registry.make("dataset", entry.use or row.dataset, entry.options)
-            planned = build_spec(plan, registry, (row.dataset, dataset), (method, made), row.spec.data, row.spec.seed)
+            planned = build_spec(plan, registry, (row.dataset, dataset), (method, plugin), row.spec.data, row.spec.seed)
             if replace(planned, **{name: getattr(row.spec, name) for name in NOT_IN_SUITES}) != row.spec:
                 return []
     except (UserError, PluginError, TypeError):
         return []
-    told = [] if len(rows) == len(suite.datasets) else [x for row in rows for x in ("--dataset", row.dataset)]
-    return [*told, "--seeds", str(seeds)]
+    chosen = [] if len(rows) == len(suite.datasets) else [x for row in rows for x in ("--dataset", row.dataset)]
+    return [*chosen, "--seeds", str(seeds)]
 
 
 def suite_text(rows: Sequence[Row], seeds: int) -> str:

@@ -2,7 +2,7 @@
 
 A key is a hash of everything that can change the numbers: plug-in names, versions and options, the data itself, the
 protocol, the seed and the harness. A plug-in that is still a file on the command line is known by its content. Two
-suites that ask for the same cell share it.
+suites that contain the same cell share it.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class Refused:
     dataset: str
     method: str
     reason: str
-    fault: bool  # broken (the run is not well), rather than not made for this
+    fault: bool  # an error, rather than a method or dataset that is not meant for this
 
 
 Planned = Task | Refused
@@ -90,7 +90,7 @@ def _plan_dataset(
         splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
         seen: dict[int, str] = {}
         prints = [fingerprint(split, seen) for split in splits]
-        network_factory(protocol.network, splits[0].problem)  # only to hear whether they fit
+        network_factory(protocol.network, splits[0].problem)  # raises if the network does not fit the data
         if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
             raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
         probe = make_probe(protocol.probe)
@@ -141,7 +141,7 @@ def build_spec(
 
 
 def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | Method) -> PluginSpec:
-    """Return what a specification says of a plug-in."""
+    """Return the part of a specification that describes a plug-in."""
     return PluginSpec(*registry.identity(kind, name), str(plugin.version), _plain(options(plugin)))
 
 
@@ -152,7 +152,7 @@ def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(split: Split) -> Split:
-    """Return the split if its arrays fit each other and its task; say what is wrong with it otherwise."""
+    """Return the split; raises if its arrays do not fit each other or its task."""
     if not isinstance(split, Split):
         raise UserError(f"load must return a Split, got {type(split).__name__}")
     for part, x, y in (("train", split.train_x, split.train_y), ("test", split.test_x, split.test_y)):
@@ -174,7 +174,7 @@ def checked(split: Split) -> Split:
 
 
 def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:
-    """Return a hash of a split's task and rows; arrays that `seen` knows by identity are not read again."""
+    """Return a hash of a split's task and rows; arrays whose identity is in `seen` are not read again."""
     seen = {} if seen is None else seen
     parts = []
     for array in (split.train_x, split.train_y, split.test_x, split.test_y):

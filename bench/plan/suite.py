@@ -42,7 +42,7 @@ class DatasetEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     use: str = ""
-    optional: StrictBool = False  # run only when it is asked for by name
+    optional: StrictBool = False  # run only when it is selected by name
 
     @property
     def options(self) -> dict[str, Any]:

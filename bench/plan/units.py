@@ -1,8 +1,8 @@
 """From missing cells to units of work: stacks that one worker computes, minutes long, and enough of them.
 
 Cells of one dataset whose networks train alike belong together (they are trained once, or in one stack). A stack of few
-members costs nearly as much a step as one of many, so stacks are cut only where that ends the run earlier, where a unit
-would take too long to lose, or where its data would not fit into memory.
+members costs nearly as much per step as one of many, so stacks are cut only where that ends the run earlier, where a
+unit would take too long to lose, or where its data would not fit into memory.
 """
 
 import heapq

@@ -44,7 +44,7 @@ class Summary:
 
     stored: int = 0
     skipped: int = 0  # stored already
-    elsewhere: int = 0  # made by another driver of the same store in the meantime
+    elsewhere: int = 0  # computed by another driver of the same store in the meantime
     diverged: int = 0
     left: int = 0  # not done when the run was stopped
     failures: list[tuple[Cell, str]] = field(default_factory=list)
@@ -262,7 +262,7 @@ class _Driver:
         """Remove the checkpoints of a cell's place when no cell is left that could go on from them."""
         if not self.checkpoints.is_dir() or (place := _place(cell)) is None:
             return
-        if not (self.checkpoints / place).is_dir():  # asked before the rest is looked through: most cells have none
+        if not (self.checkpoints / place).is_dir():  # first, because most cells have none
             return
         if outcome.status == "failed":
             self.unfinished.add(place)
@@ -303,7 +303,7 @@ class _Driver:
         self._save([(cell, Outcome("failed", reason)) for cell in unit.cells])
 
     def _check_taken(self) -> None:
-        """Cross off what other drivers have made; take over what they left."""
+        """Count the cells that other drivers have stored; take over those that they left."""
         done = self.store.done(cell.key for unit in self.taken for cell in unit.cells)
         for unit in self.taken:
             for cell in unit.only(done).cells:

@@ -228,7 +228,7 @@ def _member(job: Job, method: Method, training: Training, data: Prepared, seed: 
 
 
 def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
-    """Let the method finish its networks, draw from them and score what they say; a fault here is this cell's alone."""
+    """Let the method finish its networks, draw from them and score the draws; an error fails this cell alone."""
     try:
         networks = [job.fitted[k] for k in range(len(job.fitted))]
         record = _training_record(job, networks)

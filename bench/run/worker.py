@@ -88,7 +88,7 @@ def run_order(order: WorkOrder) -> Iterator[Message]:
 
 
 class _Shares:
-    """Who used how much time: what passes is shared by the cells that are still open."""
+    """Shares the time that passes among the cells that have no outcome yet."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._used = dict.fromkeys(keys, (0.0, 0.0))
@@ -110,10 +110,10 @@ def _facts(device: str) -> dict[str, Any]:
 
 
 def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
-    """Rebuild a cell from its spec; refuse what is not what the driver meant."""
+    """Rebuild a cell from its specification; raises if this worker would compute another one."""
     spec = read_spec(item.spec)
     if spec.harness != HARNESS:
-        raise UserError(f"this worker's uqbench gives numbers of version {HARNESS}, the driver asks for {spec.harness}")
+        raise UserError(f"this worker's uqbench gives numbers of version {HARNESS}, the cell needs {spec.harness}")
     dataset, own_dataset = _plugin("dataset", spec.dataset, plugins)
     method, own_method = _plugin("method", spec.method, plugins)
     split, data = _split(dataset, spec, plugins)
@@ -134,19 +134,19 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         harness=HARNESS,
     )
     if own != spec:
-        raise UserError(f"this worker would run another cell: {own.text}, the driver asks for {spec.text}")
+        raise UserError(f"this worker would run another cell: {own.text}; the driver wants {spec.text}")
     plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
     selection = Selection.from_json(item.search) if item.search else None
     return Job(method, spec.protocol, split, spec.seed, data, plugin, place_of(spec), spec.space, selection)
 
 
 def _plugin(kind: Kind, wanted: PluginSpec, plugins: tuple[PluginFile, ...]) -> tuple[Any, PluginSpec]:
-    """Return a plug-in of this worker's and what a specification says of it; refuse another than the driver's."""
+    """Return this worker's plug-in and its specification; raises if it is not the one that the driver wants."""
     registry = _registry(plugins)
     plugin = registry.make(kind, wanted.name, wanted.options)
     own = plugin_spec(registry, kind, wanted.name, plugin)
     if own != wanted:
-        raise UserError(f"this worker has another {kind} {wanted.name!r}: {own}, the driver asks for {wanted}")
+        raise UserError(f"this worker has another {kind} {wanted.name!r}: {own}; the driver wants {wanted}")
     return plugin, own
 
 

@@ -15,7 +15,7 @@ OUT_OF_TIME = "not done within the time limit"  # how a LostWorkerError begins w
 
 
 class LostWorkerError(Exception):
-    """A worker ended before its call did; says how."""
+    """A worker ended before its call did; the message is how."""
 
 
 class Executor(Protocol):

@@ -173,7 +173,7 @@ class _Feeder(threading.Thread):
 
 
 def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
-    """Be a worker: run calls until the driver says stop, or is gone."""
+    """Be a worker: run calls until the driver sends None or is gone."""
     # Ctrl-C and a cluster's SIGTERM reach the whole group; the driver decides what becomes of the workers.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
