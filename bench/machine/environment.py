@@ -1,4 +1,4 @@
-"""Facts of the machine and the software, stored beside every result."""
+"""Facts of the machine and the software, stored with every result."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""torchvision beside a CPU build of torch.
+"""torchvision with a CPU build of torch.
 
 PyPI's torchvision is built for a CUDA torch. With a CPU torch its compiled operators cannot be loaded, and its import
 fails: "operator torchvision::nms does not exist" (as does the import of packages that import torchvision, such as

@@ -59,7 +59,7 @@ cells = Table(
     Column("arrays", Text, index=True),
     *_floats("started", "finished"),
 )
-# Without a row number a metric lies beside the others of its cell, and is stored once rather than in an index too.
+# Without a row number the metrics of a cell are stored together, and once rather than in an index too.
 metrics = Table("metrics", meta, _name("key"), _name("metric"), Column("value", Number), sqlite_with_rowid=False)
 searches = Table("searches", meta, _name("key"), *_texts("content"))
 drivers = Table("drivers", meta, _name("name"), *_floats("since", "beat"))

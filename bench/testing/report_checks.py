@@ -65,7 +65,7 @@ def report_checks() -> Iterator[Check[ReportSubject]]:
     for name in SITUATIONS:
         proves = f"it returns a section or None on {name.replace('-', ' ')} results"
         yield Check(name, proves, partial(_situation, name=name))
-    yield Check("captions", "every table and figure has a caption, a figure's says what is to be seen", _captions)
+    yield Check("captions", "every table and figure has a caption, a figure's says what it shows", _captions)
     yield Check("figure-data", "every figure has its numbers as a table, for those who cannot see it", _figure_data)
     yield Check("figures-draw", "every figure can be drawn to a file, hostile names included", _figures_draw)
     yield Check("unchanged", "the results are not modified", _unchanged)
@@ -102,7 +102,7 @@ def _captions(subject: ReportSubject) -> None:
                 require(block.caption.strip(), "a table has no caption; say what its rows and numbers are")
             if isinstance(block, Figure):
                 words = len(block.caption.split())
-                require(words >= 5, f"the caption of figure {block.name!r} has {words} words; say what is to be seen")
+                require(words >= 5, f"the caption of figure {block.name!r} has {words} words; say what it shows")
         names = [block.name for block in section.blocks if isinstance(block, Figure)]
         require(all(name.strip() for name in names), "a figure has no name; its file is named after it")
         require(len(names) == len(set(names)), "two figures of the section have the same name; put the dataset into it")

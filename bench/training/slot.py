@@ -11,7 +11,7 @@ from bench.training.member import Member
 
 
 class Slot:
-    """The state of one member in training beside its tensors: generators, epochs and losses."""
+    """The state of one member in training besides its tensors: generators, epochs and losses."""
 
     def __init__(self, number: int, member: Member, offset: int, module: nn.Module) -> None:
         self.number, self.member, self.module = number, member, module
