@@ -32,20 +32,9 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Rankings",
-    "RunOptions",
-    "SuiteRun",
-    "UserError",
-    "compare_methods",
-    "load_results",
-    "merge_stores",
-    "open_store",
-    "rank_methods",
-    "run_suite",
-    "write_leaderboard",
-    "write_report",
-]
+__all__ = ["Rankings", "RunOptions", "SuiteRun", "UserError"]
+__all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]
+__all__ += ["write_leaderboard", "write_report"]
 
 
 if not TYPE_CHECKING:  # a type checker sees the names above, and no others

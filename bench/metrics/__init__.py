@@ -66,68 +66,16 @@ from bench.metrics.selective import (
 from bench.metrics.sorting import sort_by_score
 from bench.metrics.uncertainty import entropy, expected_entropy, mutual_information, predictive_entropy, total_variance
 
-__all__ = [
-    "BrierSplit",
-    "Forecast",
-    "Intervals",
-    "Metric",
-    "PitHistogram",
-    "QuantileCurve",
-    "ReliabilityCurve",
-    "RiskCoverage",
-    "TargetScale",
-    "accuracy",
-    "adaptive_calibration_error",
-    "area_under_generalised_risk",
-    "area_under_risk_coverage",
-    "auroc",
-    "average_precision",
-    "brier_score",
-    "brier_split",
-    "catalogue",
-    "categorical_nll",
-    "class_wise_calibration_error",
-    "condition",
-    "coverage_at_risk",
-    "coverage_probability",
-    "crps_fair",
-    "crps_fair_rows",
-    "crps_gaussian",
-    "crps_gaussian_rows",
-    "declaration",
-    "entropy",
-    "excess_area_under_risk_coverage",
-    "expected_calibration_error",
-    "expected_entropy",
-    "false_positive_rate",
-    "find_declaration",
-    "fit_noise_variance",
-    "flip_level",
-    "gaussian_intervals",
-    "gaussian_nll",
-    "gaussian_nll_rows",
-    "level_of",
-    "maximum_calibration_error",
-    "mean_absolute_error",
-    "mean_width",
-    "mutual_information",
-    "pit_histogram",
-    "pit_values",
-    "predictive_entropy",
-    "quantile_calibration_error",
-    "quantile_curve",
-    "r_squared",
-    "reliability_curve",
-    "risk_at_coverage",
-    "risk_coverage_curve",
-    "root_mean_squared_error",
-    "score",
-    "sharpness",
-    "sort_by_score",
-    "sparsification_error",
-    "standardised_log_loss",
-    "top_k_accuracy",
-    "total_variance",
-    "width_of",
-    "winkler_score",
-]
+__all__ = ["BrierSplit", "Forecast", "Intervals", "Metric", "PitHistogram", "QuantileCurve", "ReliabilityCurve"]
+__all__ += ["RiskCoverage", "TargetScale"]
+__all__ += ["accuracy", "adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage"]
+__all__ += ["auroc", "average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll"]
+__all__ += ["class_wise_calibration_error", "condition", "coverage_at_risk", "coverage_probability", "crps_fair"]
+__all__ += ["crps_fair_rows", "crps_gaussian", "crps_gaussian_rows", "declaration", "entropy"]
+__all__ += ["excess_area_under_risk_coverage", "expected_calibration_error", "expected_entropy", "false_positive_rate"]
+__all__ += ["find_declaration", "fit_noise_variance", "flip_level", "gaussian_intervals", "gaussian_nll"]
+__all__ += ["gaussian_nll_rows", "level_of", "maximum_calibration_error", "mean_absolute_error", "mean_width"]
+__all__ += ["mutual_information", "pit_histogram", "pit_values", "predictive_entropy", "quantile_calibration_error"]
+__all__ += ["quantile_curve", "r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage_curve"]
+__all__ += ["root_mean_squared_error", "score", "sharpness", "sort_by_score", "sparsification_error"]
+__all__ += ["standardised_log_loss", "top_k_accuracy", "total_variance", "width_of", "winkler_score"]

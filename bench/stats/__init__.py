@@ -46,66 +46,14 @@ from bench.stats.tests import (
     wilcoxon_test,
 )
 
-__all__ = [
-    "CellCounts",
-    "Comparison",
-    "DatasetComparison",
-    "Estimate",
-    "Interval",
-    "LostCells",
-    "Margin",
-    "Measure",
-    "MethodRank",
-    "MetricLike",
-    "OverallComparison",
-    "PairTest",
-    "PairwiseTests",
-    "Posterior",
-    "Profile",
-    "Ranking",
-    "Repeats",
-    "Settings",
-    "Verdict",
-    "adjust_p_values",
-    "average_ranks",
-    "bca_interval",
-    "benjamini_hochberg",
-    "cliffs_delta",
-    "compare",
-    "compare_all_pairs",
-    "compare_each",
-    "correlated_t_test",
-    "critical_difference",
-    "detectable_difference",
-    "equivalence_test",
-    "friedman",
-    "friedman_demsar",
-    "holm",
-    "hull",
-    "iman_davenport",
-    "improvement_probabilities",
-    "improvement_probability",
-    "interquartile_mean",
-    "interquartile_mean_interval",
-    "losses",
-    "nemenyi",
-    "pair_repeats",
-    "pairs_needed",
-    "percentile_interval",
-    "performance_profile",
-    "permutation_test",
-    "pooled_deviation",
-    "power",
-    "rank",
-    "rank_groups",
-    "ranks_per_dataset",
-    "signed_rank",
-    "smallest_permutation_p",
-    "standardised_difference",
-    "superiority",
-    "t_interval",
-    "t_test",
-    "variance_factor",
-    "wilcoxon_holm",
-    "wilcoxon_test",
-]
+__all__ = ["CellCounts", "Comparison", "DatasetComparison", "Estimate", "Interval", "LostCells", "Margin", "Measure"]
+__all__ += ["MethodRank", "MetricLike", "OverallComparison", "PairTest", "PairwiseTests", "Posterior", "Profile"]
+__all__ += ["Ranking", "Repeats", "Settings", "Verdict"]
+__all__ += ["adjust_p_values", "average_ranks", "bca_interval", "benjamini_hochberg", "cliffs_delta", "compare"]
+__all__ += ["compare_all_pairs", "compare_each", "correlated_t_test", "critical_difference", "detectable_difference"]
+__all__ += ["equivalence_test", "friedman", "friedman_demsar", "holm", "hull", "iman_davenport"]
+__all__ += ["improvement_probabilities", "improvement_probability", "interquartile_mean", "interquartile_mean_interval"]
+__all__ += ["losses", "nemenyi", "pair_repeats", "pairs_needed", "percentile_interval", "performance_profile"]
+__all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "signed_rank"]
+__all__ += ["smallest_permutation_p", "standardised_difference", "superiority", "t_interval", "t_test"]
+__all__ += ["variance_factor", "wilcoxon_holm", "wilcoxon_test"]
