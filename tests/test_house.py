@@ -161,6 +161,7 @@ def test_light_modules_import_nothing_heavy(name: str) -> None:
     assert not {i.split(".")[0] for i in imports(path, module_level=True)} & HEAVY
 
 
+@pytest.mark.slow
 def test_nothing_reads_a_global_seed() -> None:
     """Every random draw takes an explicit generator (that torch's is given back is tested with the run)."""
     forbidden = {"np.random.seed", "random.seed", "np.random.rand", "np.random.randn"}
@@ -173,6 +174,7 @@ def _calls(path: Path) -> Iterator[ast.Call]:
     return (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
 
 
+@pytest.mark.slow
 def test_one_module_decodes_the_specification_of_a_cell() -> None:
     """All others read it with `read_spec`; nobody takes one apart by key or position."""
     tools = sorted((ROOT / "tools").glob("*.py"))

@@ -66,6 +66,7 @@ def test_the_versions_agree(project: dict[str, Any]) -> None:
     assert project["project"]["version"] == bench.__version__
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_no_tools_of_maintainers(wheel: list[str]) -> None:
     assert [
         name for name in wheel if name.split("/")[0] not in ("bench", f"uqbench-{bench.__version__}.dist-info")

@@ -97,6 +97,7 @@ def mirrored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mirrored")
 def test_one_file_is_enough_from_the_suite_to_the_table(
     write_suite: Callable[..., str], command: Callable[..., Any], tmp_path: Path
@@ -158,6 +159,7 @@ def test_every_probe_is_found_and_states_its_options_in_full() -> None:
     assert (shift["corruptions"], shift["foreign"]) == (list(CORRUPTIONS), list(FOREIGN))
 
 
+@pytest.mark.slow
 def test_reading_a_suite_and_a_store_loads_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom bench.plan.suite import load_suite\nfrom bench.probes import probe_types\n"
@@ -177,6 +179,7 @@ class FiniteAtDarkImages(Method):
         return net(x) / (x.mean((1, 2, 3)).abs() < 0.5).float()[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "where"),
     [

@@ -21,6 +21,7 @@ def values(store: Store, suite: str) -> dict[tuple[str, str, str], float]:
     return {(row["dataset"], row["method"], row["metric"]): row["value"] for row in store.values(suite)}
 
 
+@pytest.mark.slow
 def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str], tmp_path: Path) -> None:
     store = Store(str(tmp_path / "s.db"))
     suite = write_suite(SUITE)

@@ -73,6 +73,7 @@ def without_detection(values: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in values.items() if not name.startswith("ood_")}
 
 
+@pytest.mark.slow
 def test_clean_rows_are_scored_as_by_the_ordinary_probe(answers: Answers) -> None:
     usual = answers.usual[""]
     assert len(usual.metrics) > 15
@@ -164,6 +165,7 @@ def test_rows_drawn() -> None:
     assert replace(PROBE, rows=60).rows_drawn(50) == 50 * 12
 
 
+@pytest.mark.slow
 def test_the_suite_small(tmp_path: Path) -> None:
     """The built-in suite with every corruption and severity; less training, fewer draws and one seed."""
     changes = ["seeds=1", "training.epochs=25", "draws=3"]

@@ -24,6 +24,7 @@ USUAL = Protocol().probe  # the ordinary one
 PROBE = SoftmaxNoise(label=4, image=1, levels=[0.0, 0.5, 1.0, 2.0, 4.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "options", "draws"), [("deep-ensemble", {"networks": 2}, 2), ("mcni-fixed", {"alpha": 0.3}, 4)]
 )
@@ -46,6 +47,7 @@ def test_every_level_is_what_a_noisy_dataset_gives(
     assert PROBE.levels[first - 1] <= found.metrics["flip_level"] <= PROBE.levels[first]
 
 
+@pytest.mark.slow
 def test_methods_of_a_seed_see_the_same_image(ask: Callable[..., list[Outcome]], load: Load) -> None:
     weak = replace(PROBE, levels=[0.0, 0.01])
     plain, small = ask("deterministic", {}, [(PROBE.spec, load()), (weak.spec, load())])

@@ -85,6 +85,7 @@ def test_the_page_holds_everything_it_shows(store: Store, tmp_path: Path) -> Non
         assert said in page.text
 
 
+@pytest.mark.slow
 def test_markdown_links_to_figures_that_exist(store: Store, tmp_path: Path) -> None:
     fill(store, figures=True)
     write_report(store, Registry(), tmp_path)
@@ -132,6 +133,7 @@ def test_unknown_suite(store: Store, tmp_path: Path) -> None:
         write_report(store, Registry(), tmp_path, ["frist"])
 
 
+@pytest.mark.slow
 def test_only_the_suites_that_were_asked_for(store: Store, tmp_path: Path) -> None:
     fill(store, "first", title="The first")
     fill(store, "second", title="The second")

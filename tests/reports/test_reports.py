@@ -201,6 +201,7 @@ def test_what_has_no_band_or_no_axis_is_not_drawn(store: Store) -> None:
     assert section("intervals", curves(store, {"a": 0.01}, x=False)) is None
 
 
+@pytest.mark.slow
 def test_the_frame_is_not_changed_by_reports(results: StoredResults) -> None:
     before = results.frame.copy()
     for name in Registry().plugins("report"):

@@ -209,6 +209,7 @@ def wider(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     read_spec.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wider")
 def test_a_new_ingredient_is_seen_by_everybody_who_reads_specifications(planned: CellSpec) -> None:
     """No consumer was changed for it: each takes it into account, or refuses it."""

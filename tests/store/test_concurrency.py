@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 
+import pytest
 from sqlalchemy import Connection
 
 from bench.store.store import Store
@@ -39,6 +40,7 @@ store.release(owner)
 """
 
 
+@pytest.mark.slow
 def test_two_drivers_share_the_work(any_store: Store) -> None:
     processes = [
         subprocess.Popen(
@@ -73,6 +75,7 @@ def test_two_drivers_share_the_work(any_store: Store) -> None:
     assert any_store.drivers() == []
 
 
+@pytest.mark.slow
 def test_two_may_want_the_same_suite_at_once(any_store: Store) -> None:
     code = """
 import sys

@@ -63,6 +63,7 @@ def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_told_in_one_line(store: Store) -> None:
     path = fill(store, 200)
     store.close()
@@ -160,6 +161,7 @@ def public() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writing", [False, True])
 def test_a_folder_that_cannot_be_written(public: Path, writing: bool) -> None:
     """Reading works, beside a writer or alone; writing is refused in one line."""
@@ -184,6 +186,7 @@ def test_a_folder_that_cannot_be_written(public: Path, writing: bool) -> None:
     assert "cannot be written" in lines[1] or "unable to open" in lines[1]
 
 
+@pytest.mark.slow
 def test_changes_that_cannot_be_seen_are_not_left_out_in_silence(public: Path) -> None:
     store = Store(str(public / "store.db"))
     path = fill(store, 4)
@@ -269,6 +272,7 @@ def _limited(path: str) -> None:
         print(number, flush=True)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(Path(__file__).parent)!r}]\n"
@@ -289,6 +293,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.slow
 def test_a_power_cut_leaves_whole_commits(store: Store, tmp_path: Path) -> None:
     """The log, cut off anywhere, holds the first commits and no part of another."""
     path = fill(store, 40)  # ten commits of four cells; the store stays open, so nothing is moved out of the log

@@ -34,6 +34,7 @@ def test_a_result_ends_a_lease(any_store: Store) -> None:
     assert any_store.lease(KEYS[:3], two) == {"k1"}  # a failed cell may run again
 
 
+@pytest.mark.slow
 def test_a_driver_that_was_killed_here_is_dead_at_once(any_store: Store) -> None:
     code = "import sys; from bench.store.store import *; print(len(Store(sys.argv[1]).lease(['k0'], new_owner())))"
     process = subprocess.Popen(

@@ -53,12 +53,14 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     monkeypatch.setenv("XDG_CACHE_HOME", empty)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_data")
 @pytest.mark.parametrize(("name", "check"), cases("dataset"))
 def test_a_dataset_conforms(name: str, check: Check[Any]) -> None:
     passes("dataset", name, check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "check"), cases("report"))
 def test_a_report_conforms(name: str, check: Check[Any]) -> None:
     passes("report", name, check)

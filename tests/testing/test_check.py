@@ -47,6 +47,7 @@ def test_what_a_plug_in_raises_is_told_with_its_place() -> None:
     assert verdict.message.startswith("it raised ZeroDivisionError: by nothing (test_check.py, line ")
 
 
+@pytest.mark.slow
 def test_a_test_fails_passes_or_is_skipped_with_the_reason() -> None:
     checks = {check.name: check for check in method_checks()}
     assert run_check(checks["version"], Plain()).state == "ok"

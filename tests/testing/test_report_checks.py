@@ -166,6 +166,7 @@ BROKEN: dict[str, Report] = {
 }
 
 
+@pytest.mark.slow
 def test_the_healthy_report_passes_all() -> None:
     assert {str(v) for v in verify(Healthy()) if v.state != "ok"} == set()
 
@@ -174,6 +175,7 @@ def test_there_is_a_broken_report_for_every_check() -> None:
     assert list(BROKEN) == [check.name for check in report_checks()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_check_finds_its_fault(name: str) -> None:
     found = {v.check: v.message for v in verify(BROKEN[name]) if v.state == "failed"}
@@ -185,6 +187,7 @@ def test_a_check_finds_its_fault(name: str) -> None:
     assert len(found[name].split()) > 3
 
 
+@pytest.mark.slow
 def test_reports_leave_no_figure_behind_even_where_they_fail() -> None:
     before = pyplot.get_fignums()
     list(verify(LeftOpen()))

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import pytest
 from torch import Tensor
 
 from bench.api import Batch, Method, Net, Problem
@@ -13,6 +14,7 @@ from tools.method_page import card, costs, page
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "methods.md"
 
 
+@pytest.mark.slow
 def test_the_page_is_current() -> None:
     expected = page(Registry()) + "\n"
     assert PAGE.read_text("utf-8") == expected, "run: python -m tools.method_page docs/methods.md"

@@ -51,6 +51,7 @@ def test_nor_are_tests_of_ranks() -> None:
         assert max(rates) < BAR, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NOISES)
 def test_overlapping_splits_need_the_correction(kind: Noise) -> None:
     rates = false_positives_with_overlap(kind, 1_000, np.random.default_rng(4))
@@ -83,6 +84,7 @@ def test_power_is_as_forecast() -> None:
         np.testing.assert_allclose(rates[f"{pairs} pairs, gaussian"], rates[f"{pairs} pairs, forecast"], atol=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pilot", [5, 20])
 def test_the_planners_promise_holds(pilot: int) -> None:
     """80 % less 5 points at least, although the pilot's deviation is a guess; believing it would not do."""

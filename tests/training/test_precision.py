@@ -17,6 +17,7 @@ FitInOrder = Callable[..., list[Fitted]]
 RESNET = Architecture(kind="resnet8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "network"),
     [("stack", Architecture(hidden=[20])), ("plain", Architecture(hidden=[20])), ("plain", RESNET)],
@@ -38,6 +39,7 @@ def test_a_training_in_bfloat16_keeps_weights_in_float32_and_ends_near_that_in_f
     assert moved < 0.02 * fine.history[0][0]  # 8 bits of mantissa
 
 
+@pytest.mark.slow
 def test_hardware_that_only_emulates_is_told(member: MakeMember, fit_in_order: FitInOrder, monkeypatch: Any) -> None:
     monkeypatch.setattr(precision, "computes_bfloat16", lambda device: False)
     with pytest.warns(UserWarning, match="emulates"):

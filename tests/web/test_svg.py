@@ -25,6 +25,7 @@ def test_everything_is_drawn_within_the_picture(rows: list[tuple[float, float, f
     assert len(set(texts)) == len(texts) or max(map(abs, on.ticks)) >= 1e5
 
 
+@pytest.mark.slow
 def test_places_are_proportional() -> None:
     on = fit_axis([(0.0, 0.0, 10.0)])
     assert on is not None

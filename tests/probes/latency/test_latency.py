@@ -163,6 +163,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_every_method_has_its_conditions(stored: Store) -> None:
     frame = StoredResults(stored, "latency-tabular").frame
     forward = frame[frame["metric"].str.startswith("latency_forward@")]
@@ -208,6 +209,7 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
         assert cell["message"] == "; ".join([*about["doubts"], *about["remarks"]])
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
     real = passes.MODES["engine"]
@@ -230,6 +232,7 @@ def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None
     assert not torch.equal(first[0], first[1])
 
 
+@pytest.mark.slow
 def test_a_method_that_raises_fails_alone(write_plugin: Any, store: Store) -> None:
     text = """
 @dataclass(frozen=True)
@@ -266,6 +269,7 @@ def test_the_store_refuses_a_condition_of_which_it_is_not_told_how_it_was_cut(st
         store.save([(Cell("k", "d", 0, "m", 0, "{}"), outcome)])
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_mode_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     monkeypatch.setattr(timed_series, "compiler_found", lambda: False)
     suite = small('probe.modes=["engine", "compiled"]').only([], ["mc-dropout"])
