@@ -27,6 +27,7 @@ SUITE: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_the_document_s_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +60,7 @@ def test_importing_bench_and_naming_its_functions_loads_nothing_heavy(python: Ca
     assert python(code) == "set()"
 
 
+@pytest.mark.slow
 def test_the_same_suite_gives_the_same_cells_and_values_by_command_and_by_call(
     command: Command, tmp_path: Path, tiny_file: Path
 ) -> None:
@@ -75,6 +77,7 @@ def test_the_same_suite_gives_the_same_cells_and_values_by_command_and_by_call(
     assert (merged.added, merged.same, merged.conflicts) == (0, 2, [])
 
 
+@pytest.mark.slow
 def test_a_mapping_is_a_suite_and_is_not_changed(tmp_path: Path) -> None:
     before = repr(SUITE)
     run = bench.run_suite(

@@ -30,6 +30,7 @@ def test_a_baseline_made_and_gated_anew_is_identical(command: Command, tiny_file
     assert own["values"] == stored["values"]
 
 
+@pytest.mark.slow
 def test_a_regression_exits_1_and_names_the_metric(command: Command, change: Change) -> None:
     change(0.5, "mc-dropout", "rmse")
     done = command(*STORED)

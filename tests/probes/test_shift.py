@@ -84,6 +84,7 @@ def test_clean_rows_are_scored_as_by_the_ordinary_probe(answers: Answers) -> Non
         np.testing.assert_array_equal(answers.shifted.arrays[name], array)
 
 
+@pytest.mark.slow
 def test_a_condition_is_what_a_shifted_dataset_gives(answers: Answers) -> None:
     for kind, severity in SHIFTS:
         condition = f"{kind}:{severity}"
