@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from bench.errors import UserError
+from bench.metrics.margins import Margin
 from bench.plan.suite import check_suite, load_suite, suite_names
 from bench.plugins.registry import Registry
 
@@ -242,3 +243,12 @@ def test_a_huge_wrong_value_is_not_printed_whole() -> None:
 def test_reading_a_suite_needs_no_torch(python: Callable[[str], str]) -> None:
     code = "import sys; from bench.plan.suite import load_suite; load_suite('quick'); print('torch' in sys.modules)"
     assert python(code) == "False"
+
+
+def test_protocols_and_margins_are_validated_once_and_kept(tiny_file: Path) -> None:
+    changes = ["gate.margins.rmse=0.02", "datasets.toy.draws=7"]
+    suite = load_suite(str(tiny_file), changes)
+    for part in (suite, suite.only(["toy"], []), suite.model_copy(update={"seeds": 9})):
+        assert part.protocol_for("toy") is suite.protocol_for("toy")
+        assert part.protocol_for("toy").draws == 7
+        assert part.margins == {"rmse": Margin(0.02, relative=False)}

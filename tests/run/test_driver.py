@@ -171,6 +171,34 @@ def test_a_run_that_was_stopped_is_completed_to_the_same_bits(
 
 
 @pytest.mark.slow
+class FirstOnly(Monitor):
+    """Stops a run when its first cell has a result."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.texts: list[str] = []
+
+    def cell_done(self, cell: Cell, outcome: Outcome | None) -> None:
+        self.done += 1
+
+    def progress(self, text: str) -> None:
+        self.texts.append(text)
+
+    def should_stop(self) -> bool:
+        return self.done > 0
+
+
+def test_a_monitor_stops_a_run_between_units(tiny_file: Path, store: Store) -> None:
+    """What was handed out is finished and stored, the rest is left and counted."""
+    suite = load_suite(str(tiny_file), datasets=["diabetes"])
+    monitor = FirstOnly()
+    summary = run(suite, Registry(), store, monitor=monitor)
+    assert 0 < summary.stored == monitor.done < 8
+    assert summary.stored + summary.left == 8
+    assert any("/2 datasets" in text for text in monitor.texts)
+    assert run(suite, Registry(), store).skipped == summary.stored
+
+
 def test_more_seeds_keep_the_old_cells(tiny_file: Path, tmp_path: Path) -> None:
     grown, at_once = new_store(tmp_path, "grown"), new_store(tmp_path, "at_once")
     run(load_suite(str(tiny_file), ["seeds=1"]), Registry(), grown)
