@@ -4,53 +4,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bench import __version__
-from bench.cli.main import main
 from bench.metrics import catalogue
 from bench.plan.suite import suite_names
 from bench.plugins.registry import Registry
 from bench.store.store import Store
+from tests.fixtures.commands import Command, Process
 
 WritePlugin = Callable[[str, str], Path]
-Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
-
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(command: Command) -> Command:
     """Run the command in this process, in an empty folder, with the exit code that the shell would see."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
-
-    return run
+    return command
 
 
 @pytest.mark.parametrize("kind", ["methods", "datasets", "reports", "suites", "metrics"])
-def test_list(kind: str, call: Call) -> None:
+def test_list(kind: str, call: Command) -> None:
     expected = {
         "methods": list(Registry().plugins("method")),
         "datasets": list(Registry().plugins("dataset")),
@@ -66,14 +42,14 @@ def test_list(kind: str, call: Call) -> None:
     assert all(row["summary"] for row in rows)
 
 
-def test_list_tells_where_a_plugin_of_ones_own_is_from(call: Call, write_plugin: WritePlugin) -> None:
+def test_list_tells_where_a_plugin_of_ones_own_is_from(call: Command, write_plugin: WritePlugin) -> None:
     path = write_plugin("my_own", "@dataclass(frozen=True)\nclass Mine(Method):\n    pass\n")
     lines = call("list", "methods", "--plugin", str(path)).out.splitlines()
     (mine,) = (line for line in lines if line.startswith("my-own"))
     assert mine.endswith(f"The plug-in my_own.  (file {path})")
 
 
-def test_metrics_are_listed_with_direction_and_unit(call: Call) -> None:
+def test_metrics_are_listed_with_direction_and_unit(call: Command) -> None:
     rows = {row["name"]: row for row in json.loads(call("list", "metrics", "--json").out)}
     assert rows["rmse"]["direction"] == "lower"
     assert rows["picp"]["target"] == pytest.approx(0.9973, abs=1e-4)
@@ -111,7 +87,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", MISTAKES)
-def test_a_mistake_is_one_line_and_exit_2(case: str, call: Call, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_and_exit_2(case: str, call: Command, tmp_path: Path) -> None:
     import torch
 
     if case == "no-cuda" and torch.cuda.is_available():
@@ -129,7 +105,7 @@ def test_a_mistake_is_one_line_and_exit_2(case: str, call: Call, tmp_path: Path)
     assert not (tmp_path / "runs").exists()
 
 
-def test_help_and_version(call: Call) -> None:
+def test_help_and_version(call: Command) -> None:
     alone = call()
     assert alone.code == 0
     assert alone.out == call("--help").out
@@ -154,7 +130,7 @@ def test_help_and_version(call: Call) -> None:
     assert all(option in said for option in options)
 
 
-def test_dry_run_runs_nothing(call: Call, tiny_file: Path, tmp_path: Path) -> None:
+def test_dry_run_runs_nothing(call: Command, tiny_file: Path, tmp_path: Path) -> None:
     answer = call("run", str(tiny_file), "--dry-run", "--store", "s.db")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[-1] == "4 cells to run, 0 stored"
@@ -165,13 +141,13 @@ def test_dry_run_runs_nothing(call: Call, tiny_file: Path, tmp_path: Path) -> No
     ]
 
 
-def test_datasets_and_methods_asked_for_by_name_join_the_suite(call: Call, tiny_file: Path) -> None:
+def test_datasets_and_methods_asked_for_by_name_join_the_suite(call: Command, tiny_file: Path) -> None:
     answer = call("run", str(tiny_file), "--dry-run", "--json", "--dataset", "wine", "--method", "mcni-fixed")
     assert {(row["dataset"], row["method"]) for row in json.loads(answer.out)} == {("wine", "mcni-fixed")}
     assert answer.code == 0
 
 
-def test_dry_run_of_a_broken_plugin_says_so(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+def test_dry_run_of_a_broken_plugin_says_so(call: Command, tiny_file: Path, write_plugin: WritePlugin) -> None:
     path = write_plugin("mine", "class Mine(Method):\n    pass\n")
     answer = call("run", str(tiny_file), "--dry-run", "--plugin", str(path))
     assert "cannot run: method 'mine'" in answer.out
@@ -180,7 +156,7 @@ def test_dry_run_of_a_broken_plugin_says_so(call: Call, tiny_file: Path, write_p
 
 
 @pytest.mark.slow
-def test_run_then_rerun_then_report(call: Call, tiny_file: Path, tmp_path: Path) -> None:
+def test_run_then_rerun_then_report(call: Command, tiny_file: Path, tmp_path: Path) -> None:
     first = call("run", str(tiny_file), "--store", "s.db", "--json")
     assert first.code == 0
     assert first.err == ""  # no progress bar without a terminal
@@ -198,7 +174,7 @@ def test_run_then_rerun_then_report(call: Call, tiny_file: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_failing_method_is_exit_1_and_told_once(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+def test_a_failing_method_is_exit_1_and_told_once(call: Command, tiny_file: Path, write_plugin: WritePlugin) -> None:
     body = "def loss(self, net, batch, tape):\n        raise RuntimeError('bad\\nluck')"
     path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
     arguments = ("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
@@ -212,7 +188,9 @@ def test_a_failing_method_is_exit_1_and_told_once(call: Call, tiny_file: Path, w
 
 
 @pytest.mark.slow
-def test_a_broken_plugin_is_exit_1_and_the_others_run(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+def test_a_broken_plugin_is_exit_1_and_the_others_run(
+    call: Command, tiny_file: Path, write_plugin: WritePlugin
+) -> None:
     path = write_plugin("mine", "class Mine(Method):\n    pass\n")
     answer = call("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
     assert answer.code == 1
@@ -220,21 +198,21 @@ def test_a_broken_plugin_is_exit_1_and_the_others_run(call: Call, tiny_file: Pat
     assert "4 cells run" in answer.out
 
 
-def test_a_dataset_that_fails_is_told_by_its_name(call: Call, tiny_file: Path) -> None:
+def test_a_dataset_that_fails_is_told_by_its_name(call: Command, tiny_file: Path) -> None:
     answer = call("run", str(tiny_file), "--store", "s.db", "--set", "network.kind=resnet8")
     assert answer.code == 1
     assert answer.err.startswith("FAILED: toy: network 'resnet8' needs images")
 
 
 @pytest.mark.slow
-def test_what_cannot_run_here_is_skipped_and_well(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+def test_what_cannot_run_here_is_skipped_and_well(call: Command, tiny_file: Path, write_plugin: WritePlugin) -> None:
     body = "def skip(self, problem):\n        return 'not today'"
     path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Method):\n    {body}\n")
     answer = call("run", str(tiny_file), "--store", "s.db", "--plugin", str(path), "--seeds", "1")
     assert (answer.code, answer.err) == (0, "skipped: toy mine: not today\n")
 
 
-def test_options_of_a_plugin_of_ones_own_can_be_set(call: Call, tiny_file: Path, write_plugin: WritePlugin) -> None:
+def test_options_of_a_plugin_of_ones_own_can_be_set(call: Command, tiny_file: Path, write_plugin: WritePlugin) -> None:
     path = write_plugin("mine", "@dataclass(frozen=True)\nclass Mine(Method):\n    strength: float = 0.5\n")
     dry = ("run", str(tiny_file), "--dry-run", "--json", "--plugin", str(path), "--method", "mine")
     keys = [
@@ -245,13 +223,13 @@ def test_options_of_a_plugin_of_ones_own_can_be_set(call: Call, tiny_file: Path,
     assert not keys[0] & keys[1]
 
 
-def test_a_method_that_the_suite_does_not_list_can_be_asked_for(call: Call, tiny_file: Path) -> None:
+def test_a_method_that_the_suite_does_not_list_can_be_asked_for(call: Command, tiny_file: Path) -> None:
     rows = json.loads(call("run", str(tiny_file), "--dry-run", "--json", "--method", "mcni-fixed").out)
     assert {row["method"] for row in rows} == {"mcni-fixed"}
 
 
 def test_data_names_the_folder_for_datasets(
-    call: Call, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Command, tiny_file: Path, write_plugin: WritePlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UQBENCH_DATA", "")
     body = (
@@ -268,7 +246,7 @@ def test_data_names_the_folder_for_datasets(
     assert "4 cells to run" in call(*dry, "--data", str(tmp_path)).out
 
 
-def test_doctor(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor(call: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
     well = call("doctor", "--json")
     assert well.code == 0

@@ -1,7 +1,6 @@
 """`uqbench compare` and `uqbench rank` on a store with known numbers."""
 
 import json
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from itertools import product
@@ -12,10 +11,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.cli.main import main
 from bench.spec.cell import Outcome
 from bench.stats import friedman
 from bench.store.store import Store
+from tests.fixtures.commands import Command
 from tests.fixtures.results import save_outcomes, spec
 
 Call = Callable[..., tuple[int, str, str]]
@@ -51,16 +50,12 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(command: Command) -> Call:
+    """Run the command in this process and return its exit code and what it printed."""
+
     def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        done = command(*arguments)
+        return done.code, done.out, done.err
 
     return run
 

@@ -2,30 +2,18 @@
 
 import json
 import math
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from bench.cli.main import main
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Protocol
 from bench.spec.spec import CellSpec, PluginSpec
 from bench.store.store import Store, SuiteRecord, new_owner
+from tests.fixtures.commands import Command, Done
 
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
 SPEC = CellSpec(
     dataset=PluginSpec("toy"),
     data="rows",
@@ -38,19 +26,11 @@ SPEC = CellSpec(
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(command: Command) -> Command:
     """Run a command in this process, on the store of the test."""
-    monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, store: str = "runs/store.db") -> Answer:
-        monkeypatch.setattr(sys, "argv", ["uqbench", *arguments, "--store", store])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return Answer(code, captured.out, captured.err)
+    def run(*arguments: str, store: str = "runs/store.db") -> Done:
+        return command(*arguments, "--store", store)
 
     return run
 
@@ -81,7 +61,7 @@ def mixed(store: Store) -> Store:
     return store
 
 
-def test_status(mixed: Store, call: Call) -> None:
+def test_status(mixed: Store, call: Command) -> None:
     answer = call("status")
     assert (answer.code, answer.err) == (0, "")
     lines = [line.split() for line in answer.out.splitlines()]
@@ -107,7 +87,7 @@ def test_status(mixed: Store, call: Call) -> None:
 
 
 @pytest.mark.slow
-def test_status_is_the_same_for_a_server(any_store: Store, call: Call) -> None:
+def test_status_is_the_same_for_a_server(any_store: Store, call: Command) -> None:
     any_store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), [cell(0), cell(1)])
     any_store.save([(cell(0), Outcome("ok"))])
     answer = call("status", store=any_store.url)
@@ -115,7 +95,7 @@ def test_status_is_the_same_for_a_server(any_store: Store, call: Call) -> None:
     assert "a-secret" not in call("status", "--json", store=any_store.url).out
 
 
-def test_show(mixed: Store, call: Call) -> None:
+def test_show(mixed: Store, call: Command) -> None:
     key = cell(0).key
     whole = call("show", key)
     assert (whole.code, whole.err) == (0, "")
@@ -153,7 +133,7 @@ def test_show(mixed: Store, call: Call) -> None:
         (("gc", "--unwanted"), "is working on this store"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_2(arguments: tuple[str, ...], reason: str, mixed: Store, call: Call) -> None:
+def test_a_mistake_is_one_line_and_exit_2(arguments: tuple[str, ...], reason: str, mixed: Store, call: Command) -> None:
     answer = call(*arguments)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("uqbench: ")
@@ -161,15 +141,15 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: tuple[str, ...], reason: st
     assert reason in answer.err
 
 
-@pytest.mark.parametrize("command", [("status",), ("show", "abcd"), ("export",), ("gc",), ("gc", "--dry-run")])
-def test_looking_makes_no_store(command: tuple[str, ...], call: Call, tmp_path: Path) -> None:
-    answer = call(*command)
+@pytest.mark.parametrize("arguments", [("status",), ("show", "abcd"), ("export",), ("gc",), ("gc", "--dry-run")])
+def test_looking_makes_no_store(arguments: tuple[str, ...], call: Command, tmp_path: Path) -> None:
+    answer = call(*arguments)
     assert answer.code == 2
     assert "no such store; create one with" in answer.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_ambiguous_cell(store: Store, call: Call) -> None:
+def test_an_ambiguous_cell(store: Store, call: Command) -> None:
     cells = [Cell(f"abcd{number:028x}", "toy", 0, "m", 0, f"{number}") for number in range(2)]
     store.want(SuiteRecord("one", "One", None, [], "{}"), cells[:1])
     store.want(SuiteRecord("two", "Two", None, [], "{}"), cells[1:])
@@ -181,7 +161,7 @@ def test_an_ambiguous_cell(store: Store, call: Call) -> None:
     assert call("show", "toy/m/0", "--suite", "two").code == 0
 
 
-def test_merge(mixed: Store, call: Call, tmp_path: Path) -> None:
+def test_merge(mixed: Store, call: Command, tmp_path: Path) -> None:
     other = Store(str(tmp_path / "other.db"))
     other.save([(cell(0), Outcome("ok", metrics={"rmse": 0.5, "nll": math.inf}))])
     other.save([(cell(2), Outcome("ok", metrics={"rmse": 3.0})), (cell(9), Outcome("ok"))])
@@ -197,7 +177,7 @@ def test_merge(mixed: Store, call: Call, tmp_path: Path) -> None:
     other.close()
 
 
-def test_export(mixed: Store, call: Call, tmp_path: Path) -> None:
+def test_export(mixed: Store, call: Command, tmp_path: Path) -> None:
     plain = call("export", "tiny")
     assert plain.out.splitlines() == [
         "suite,dataset,split,method,seed,metric,value,key,status",
@@ -211,14 +191,14 @@ def test_export(mixed: Store, call: Call, tmp_path: Path) -> None:
     assert len(pd.read_parquet(tmp_path / "v.parquet")) == 4
 
 
-def test_parquet_is_not_for_a_terminal(mixed: Store, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_is_not_for_a_terminal(mixed: Store, call: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.cli.store._is_terminal", lambda: True)
     answer = call("export", "--format", "parquet")
     assert answer.code == 2
     assert "not for a terminal" in answer.err
 
 
-def test_gc(store: Store, call: Call) -> None:
+def test_gc(store: Store, call: Command) -> None:
     store.arrays.folder.mkdir()
     stray = store.arrays.folder / ("a" * 32 + ".npz")
     stray.write_bytes(b"x" * 1500)
