@@ -6,25 +6,19 @@ whose stationary distribution is exp(-U(w)) for small steps (Welling and Teh's s
 preconditioner G, a step becomes step * G. `U / N` is what the methods' loss estimates from one batch.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from bench.api import Net, Step, Tape
+from bench.api import Net, Step, Tape, Tensors
 from bench.methods._bayes import own
 
 EPOCHS = "epochs"  # so many were remembered
 
 
 def langevin(
-    net: Net,
-    gradient: Mapping[str, Tensor],
-    size: Tensor | float,
-    step: Step,
-    tape: Tape,
-    preconditioner: Mapping[str, Tensor] | None = None,
+    net: Net, gradient: Tensors, size: Tensor | float, step: Step, tape: Tape, preconditioner: Tensors | None = None
 ) -> dict[str, Tensor]:
     """Return all trained tensors after one step of the dynamics."""
     moved = {}

@@ -1,7 +1,6 @@
 """Words and numbers that several sections share: metrics, arrows, intervals, plurals."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -39,13 +38,6 @@ def labelled(metric: Metric) -> str:
 def methods_of(frame: pd.DataFrame) -> list[str]:
     """Return the methods in the order in which they are stored."""
     return [str(method) for method in frame["method"].unique()]
-
-
-def and_more(names: Iterable[str], most: int = 8) -> str:
-    """Return names in a row, not too many of them."""
-    known = list(names)
-    rest = f" and {len(known) - most} more" if len(known) > most else ""
-    return ", ".join(known[:most]) + rest
 
 
 def plural(count: int, word: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import unknown_name
+from bench.text_tables import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,8 +98,7 @@ def look(method: str) -> Look:
 
 def short(name: str) -> str:
     """Return a name for a figure: one line that cannot push everything else aside, without mathematics in it."""
-    plain = " ".join(name.split()).replace("$", r"\$")
-    return plain if len(plain) <= MOST_NAMED else plain[: MOST_NAMED - 1] + "…"
+    return cut(name.replace("$", r"\$"), MOST_NAMED)
 
 
 @contextmanager
@@ -115,26 +115,18 @@ def house_style() -> Iterator[None]:
         "font.size": 9,
         "axes.titlesize": 9.5,
         "axes.labelsize": 9,
-        "xtick.labelsize": 8,
-        "ytick.labelsize": 8,
-        "legend.fontsize": 8,
+        **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8),
         "legend.frameon": False,
-        "text.color": INK,
-        "axes.labelcolor": INK,
-        "axes.titlecolor": INK,
-        "xtick.color": SOFT,
-        "ytick.color": SOFT,
-        "axes.edgecolor": GRID,
-        "grid.color": GRID,
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), INK),
+        **dict.fromkeys(("xtick.color", "ytick.color"), SOFT),
+        **dict.fromkeys(("axes.edgecolor", "grid.color"), GRID),
         "grid.linewidth": 0.6,
         "axes.linewidth": 0.8,
         "axes.facecolor": "none",
-        "figure.facecolor": PAPER,
-        "savefig.facecolor": PAPER,
+        **dict.fromkeys(("figure.facecolor", "savefig.facecolor"), PAPER),
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
+        **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
         "axes.prop_cycle": cycler(color=COLOURS),
         "patch.edgecolor": "none",
     }

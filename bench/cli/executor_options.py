@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import click
 
+from bench.cli.options import defaulted
 from bench.run.options import Compiling, Device, ExecutorName, RunOptions
 
 Command = Callable[..., Any]
@@ -21,34 +22,22 @@ def compute_options(command: Command) -> Command:
     def with_options(**given: Any) -> Any:
         return command(compute=RunOptions(**{name: given.pop(name) for name in NAMES}), **given)
 
+    where = "This process, worker processes or a Dask cluster; auto: workers where they pay."
+    compiled = "Compile training steps; auto: where it pays. Changes no more than rounding."
+    seconds = click.FloatRange(min=0, min_open=True)
     options = (
-        click.option(
-            "--engine",
-            "executor",
-            type=click.Choice(get_args(ExecutorName)),
-            default="auto",
-            show_default=True,
-            help="This process, worker processes or a Dask cluster; auto: workers where they pay.",
-        ),
+        _choice("--engine", "executor", ExecutorName, where),
         click.option("--workers", type=click.IntRange(min=1), help="How many; by default one per core or GPU."),
         click.option("--address", metavar="tcp://HOST:PORT", help="The scheduler of a running Dask cluster."),
-        click.option(
-            "--time-limit",
-            type=click.FloatRange(min=0, min_open=True),
-            metavar="SECONDS",
-            help="A cell that takes longer fails.",
-        ),
-        click.option("--device", type=click.Choice(get_args(Device)), default="auto", show_default=True),
-        click.option(
-            "--compile",
-            "compiling",
-            type=click.Choice(get_args(Compiling)),
-            default="auto",
-            show_default=True,
-            help="Compile training steps; auto: where it pays. Changes no more than rounding.",
-        ),
+        click.option("--time-limit", type=seconds, metavar="SECONDS", help="A cell that takes longer fails."),
+        _choice("--device", "device", Device, ""),
+        _choice("--compile", "compiling", Compiling, compiled),
     )
     wrapped: Command = with_options
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
+
+
+def _choice(flag: str, name: str, values: Any, text: str) -> Any:
+    return defaulted(flag, name, type=click.Choice(get_args(values)), default="auto", help=text)

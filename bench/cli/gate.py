@@ -1,14 +1,15 @@
 """`uqbench baseline`, `uqbench gate` and `uqbench history`: numbers under regression control."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import data_option, plugin_option, set_data_folder
+from bench.cli.options import data_option, defaulted, plugin_option, set_data_folder
 from bench.errors import UserError
 from bench.run.progress_bar import progress_bar
 from bench.store import DEFAULT_URL
@@ -46,7 +47,7 @@ def baseline(
     plugins: Sequence[str],
 ) -> None:
     """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
-    from bench.gate.baseline import Baseline, read_baseline, write_baseline
+    from bench.gate.baseline import Baseline, Reason, read_baseline, write_baseline
     from bench.gate.same_suite import suite_content
 
     chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
@@ -66,7 +67,8 @@ def baseline(
         raise UserError(
             f"suite {chosen.name}: nothing was measured, so there is no baseline; see 'uqbench run {suite}'"
         )
-    reason = _reason(", ".join(measured.codes), (why or "first baseline").strip())
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    reason = Reason(today, ", ".join(measured.codes), (why or "first baseline").strip())
     reasons = (*(before.reasons if before else ()), reason)
     written = Baseline(chosen.name, suite_content(chosen), measured, reasons)
     write_baseline(written, path)
@@ -78,11 +80,10 @@ def baseline(
 @click.option("--baseline", "baseline_file", required=True, metavar="FILE", help="Made by 'uqbench baseline'.")
 @store_option
 @click.option("--sequential", is_flag=True, help="Look at few seeds first, and at more only where it is undecided.")
-@click.option(
+@defaulted(
     "--first",
     type=click.IntRange(min=1),
     default=3,
-    show_default=True,
     metavar="SEEDS",
     help="Seeds of the first look of --sequential; each further look has twice as many.",
 )
@@ -135,14 +136,8 @@ def gate(
 @click.option("--metric", required=True, metavar="NAME", help="The metric.")
 @click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
 @click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
-@click.option(
-    "--store",
-    "urls",
-    multiple=True,
-    default=[DEFAULT_URL],
-    show_default=True,
-    metavar="URL",
-    help="Where results are kept; repeat it for the stores of several versions.",
+@defaulted(
+    "--store", "urls", multiple=True, default=[DEFAULT_URL], metavar="URL", help="A store of results; repeatable."
 )
 def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
     """Write how a metric went over the versions of the code, with the commits at which it changed."""
@@ -195,14 +190,6 @@ def _measurer(
         except StoppedError as error:
             click.echo(f"uqbench: {error}", err=True)
             sys.exit(128 + (monitor.stop.signal or 2))
-
-
-def _reason(code: str, why: str) -> Any:
-    import datetime
-
-    from bench.gate.baseline import Reason
-
-    return Reason(datetime.datetime.now(datetime.UTC).date().isoformat(), code, why)
 
 
 def _print_baseline(new: "Baseline", before: "Baseline | None", path: Path) -> None:

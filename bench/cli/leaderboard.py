@@ -4,20 +4,14 @@ from collections.abc import Sequence
 
 import click
 
-from bench.cli.options import plugin_option, store_option
+from bench.cli.options import defaulted, plugin_option, repeated, store_option
 
 
 @click.command()
 @store_option
-@click.option("--out", default="leaderboard", show_default=True, metavar="DIR", help="Where the pages are written.")
-@click.option("--suite", "suites", multiple=True, metavar="NAME", help="Only this suite; repeatable.")
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Only this metric; repeatable; 'all' for every stored one.  [default: what a suite shows, and costs]",
-)
+@defaulted("--out", default="leaderboard", metavar="DIR", help="Where the pages are written.")
+@repeated("--suite", "suites", help="Only this suite; repeatable.")
+@repeated("--metric", "metrics", help="Only this metric; repeatable; 'all' for all.  [default: the suite's, and costs]")
 @plugin_option
 def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[str], plugins: Sequence[str]) -> None:
     """Write the stored results as a static site: index.html, one page per method and dataset, leaderboard.json.

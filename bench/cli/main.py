@@ -13,7 +13,7 @@ from bench import __version__
 from bench.cli.data import data as data_commands
 from bench.cli.gate import COMMANDS as GATE_COMMANDS
 from bench.cli.leaderboard import leaderboard
-from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
+from bench.cli.options import data_option, defaulted, fail, json_option, plugin_option, set_data_folder, store_option
 from bench.cli.plugins import new, verify
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
@@ -82,7 +82,7 @@ def _better(direction: str, target: float | None) -> str:
 @app.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @store_option
-@click.option("--out", default="report", show_default=True, metavar="DIR", help="The folder to write to.")
+@defaulted("--out", default="report", metavar="DIR", help="The folder to write to.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
     """Write a report on the stored results: a page (index.html), Markdown, figures and tables (CSV, LaTeX)."""

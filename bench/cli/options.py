@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +10,9 @@ import click
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
 
-store_option = click.option("--store", default=DEFAULT_URL, show_default=True, metavar="URL", help="The results.")
+defaulted = partial(click.option, show_default=True)
+repeated = partial(click.option, multiple=True, metavar="NAME")
+store_option = defaulted("--store", default=DEFAULT_URL, metavar="URL", help="The store.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."

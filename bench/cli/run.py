@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.executor_options import compute_options
-from bench.cli.options import data_option, fail, json_option, plugin_option, set_data_folder, store_option
+from bench.cli.options import data_option, fail, json_option, plugin_option, repeated, set_data_folder, store_option
 from bench.errors import UserError, unknown_name
 from bench.run.progress_bar import progress_bar
 
@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("suite")
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="NAME",
-    help="Only this method, of the suite or not; repeatable; 'all' for every one there is.",
-)
-@click.option(
-    "--dataset", "datasets", multiple=True, metavar="NAME", help="Only this dataset of the suite; repeatable."
-)
+@repeated("--method", "methods", help="Only this method, of the suite or not; repeatable; 'all' for every method.")
+@repeated("--dataset", "datasets", help="Only this dataset of the suite; repeatable.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
 @store_option

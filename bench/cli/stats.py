@@ -7,22 +7,14 @@ from typing import Any
 
 import click
 
-from bench.cli.options import json_option, store_option
+from bench.cli.options import defaulted, json_option, repeated, store_option
 from bench.errors import unknown_name
 from bench.json_values import without_nan
 
 suite_option = click.option("--suite", metavar="NAME", help="The suite; needed where the store holds several.")
-metric_option = click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Only this metric; may be repeated.  [default: the suite's]",
-)
-alpha_option = click.option("--alpha", default=0.05, show_default=True, help="The level of the tests.")
-correction_option = click.option(
-    "--correction", default="holm", show_default=True, metavar="holm|bh", help="Holm, or Benjamini-Hochberg."
-)
+metric_option = repeated("--metric", "metrics", help="Only this metric; may be repeated.  [default: the suite's]")
+alpha_option = defaulted("--alpha", default=0.05, help="The level of the tests.")
+correction_option = defaulted("--correction", default="holm", metavar="holm|bh", help="Holm, or Benjamini-Hochberg.")
 
 
 @click.command()
@@ -31,22 +23,20 @@ correction_option = click.option(
 @metric_option
 @suite_option
 @store_option
-@click.option("--dataset", "datasets", multiple=True, metavar="NAME", help="Only this dataset; may be repeated.")
-@click.option(
+@repeated("--dataset", "datasets", help="Only this dataset; may be repeated.")
+@defaulted(
     "--margin",
     default="0.5sd",
-    show_default=True,
     metavar="SIZE",
     help="Differences below it do not matter: a number in the metric's unit, or a share of the seeds' deviation.",
 )
-@click.option(
+@defaulted(
     "--test-share",
     default=0.1,
-    show_default=True,
     metavar="SHARE",
     help="Share of test rows where repeats are different splits of the same rows; 0: repeats are independent.",
 )
-@click.option("--power", default=0.8, show_default=True, help="For the smallest difference seen and the seeds needed.")
+@defaulted("--power", default=0.8, help="For the smallest difference seen and the seeds needed.")
 @alpha_option
 @correction_option
 @json_option

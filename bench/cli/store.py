@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import json_option, store_option
+from bench.cli.options import defaulted, json_option, store_option
 from bench.errors import UserError, unknown_name
 from bench.json_values import without_nan
 from bench.store.export import Format
@@ -125,7 +125,7 @@ def _print_merged(done: "Merged") -> None:
 
 @click.command()
 @click.argument("suite", required=False)
-@click.option("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV), show_default=True)
+@defaulted("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV))
 @click.option("--out", metavar="FILE", help="The file to write, instead of standard output.")
 @store_option
 def export(suite: str | None, name: str, out: str | None, store: str) -> None:

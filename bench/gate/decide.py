@@ -90,38 +90,16 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
         settled += [row for row in rows if row.verdict != "inconclusive"]
         open_places = {row.place for row in undecided}
     assert first is not None
-    return _gate(baseline, first, [*settled, *rows], rules, (planned[:used], cells), sequential=len(planned) > 1)
+    found = sorted([*settled, *rows], key=lambda row: (row.place, row.metric))
+    compared = sum(row.pairs for row in found if row.metric != RUNS)
+    everything = seeds * len({row.place for row in found} & first.values.keys())
+    work = Work(planned[:used], cells, everything) if len(planned) > 1 else None
+    changed = tuple(differences(baseline.measured.environment, first.environment))
+    codes = (baseline.code, tuple(first.codes))
+    return Gate(baseline.suite, tuple(found), rules, seeds, compared, *codes, changed, (), work)
 
 
 def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     """Return the level of each look; one with too few seeds for a test spends none."""
     blind = sum(look < FEWEST_PAIRS for look in looks)
     return (0.0,) * blind + (levels(alpha, looks[blind:]) if looks[blind:] else ())
-
-
-def _gate(
-    baseline: Baseline,
-    now: Measured,
-    rows: Sequence[MetricComparison],
-    rules: Rules,
-    work: tuple[tuple[int, ...], int],
-    *,
-    sequential: bool,
-) -> Gate:
-    looks, cells = work
-    seeds, places = len(baseline.measured.seeds), {row.place for row in rows}
-    everything = seeds * len(places & now.values.keys())
-    order = {place: number for number, place in enumerate(sorted(places))}
-    ordered = sorted(rows, key=lambda row: (order[row.place], row.metric))
-    return Gate(
-        baseline.suite,
-        tuple(ordered),
-        rules,
-        seeds,
-        sum(row.pairs for row in ordered if row.metric != RUNS),
-        baseline.code,
-        tuple(now.codes),
-        tuple(differences(baseline.measured.environment, now.environment)),
-        (),
-        Work(looks, cells, everything) if sequential else None,
-    )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench.stats import tests
-from bench.stats.cell_counts import CellCounts
+from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare import FEWEST_PAIRS
 from bench.stats.effects import superiority
 from bench.stats.pairing import MetricLike, grids, losses, splits_overlap
@@ -36,11 +36,7 @@ class PairwiseTests:
 
 
 def compare_all_pairs(
-    frame: pd.DataFrame,
-    measures: Sequence[MetricLike],
-    *,
-    cells: pd.DataFrame | CellCounts | None = None,
-    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    frame: pd.DataFrame, measures: Sequence[MetricLike], *, cells: Cells = None, settings: Settings = Settings()
 ) -> list[PairwiseTests]:
     """Return the tests of every dataset and metric; p-values are not corrected, because the caller knows the family."""
     counts = CellCounts.of(cells)

@@ -19,7 +19,7 @@ class CellCounts:
         self._prints = prints
 
     @classmethod
-    def of(cls, cells: "pd.DataFrame | CellCounts | None") -> "CellCounts":
+    def of(cls, cells: "Cells") -> "CellCounts":
         """Return the counts of a frame with the columns dataset, method, status and, if available, spec."""
         if isinstance(cells, CellCounts):
             return cells
@@ -54,3 +54,6 @@ class CellCounts:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
         return len(prints) > 1 if prints else None
+
+
+Cells = pd.DataFrame | CellCounts | None  # the cells of a suite, or their counts where they were counted before

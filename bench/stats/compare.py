@@ -16,7 +16,7 @@ from bench.errors import UserError, unknown_name
 from bench.stats import planning, tests
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
-from bench.stats.cell_counts import CellCounts
+from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
 from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
@@ -92,8 +92,8 @@ def compare(
     b: str,
     measures: Sequence[MetricLike],
     *,
-    cells: pd.DataFrame | CellCounts | None = None,
-    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    cells: Cells = None,
+    settings: Settings = Settings(),
 ) -> Comparison:
     """Compare A with B on every dataset by every metric.
 
@@ -115,8 +115,8 @@ def compare_each(
     b: str,
     measure: MetricLike,
     *,
-    cells: pd.DataFrame | CellCounts | None = None,
-    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    cells: Cells = None,
+    settings: Settings = Settings(),
 ) -> list[Comparison]:
     """Compare each of several methods with B by one metric: like `compare` on the cells of the two methods.
 

@@ -17,7 +17,7 @@ from bench.stats.aggregate import (
     interquartile_mean_interval,
     standardised,
 )
-from bench.stats.cell_counts import CellCounts
+from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid
 from bench.stats.settings import Settings, Verdict
@@ -77,8 +77,8 @@ def rank(
     measure: MetricLike,
     *,
     methods: Sequence[str] | None = None,
-    cells: pd.DataFrame | CellCounts | None = None,
-    settings: Settings = Settings(),  # noqa: B008  # a frozen dataclass
+    cells: Cells = None,
+    settings: Settings = Settings(),
     pairwise: bool = True,
     intervals: bool = True,
 ) -> Ranking:

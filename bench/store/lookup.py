@@ -71,10 +71,7 @@ def describe(store: Store, key: str) -> dict[str, Any]:
             "spec": spec.plain() if (spec := spec_or_none(row.get("spec"))) else row.get("spec") or {},
             "training": json.loads(row.get("training") or "{}"),
             "timing": {name: row.get(name) for name in ("seconds", "cpu_seconds", "started", "finished")},
-            "code": row.get("code"),
-            "dirty": row.get("dirty"),
-            "suite_hash": row.get("suite_hash"),
-            "arrays": row.get("arrays"),
+            **{name: row.get(name) for name in ("code", "dirty", "suite_hash", "arrays")},
             "environment": json.loads(row.get("environment_json") or "{}"),
             "metrics": {value.metric: value.value for value in values},
         }

@@ -283,11 +283,9 @@ def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
         "status": outcome.status,
         "message": storable(outcome.message),
         "training": json.dumps(outcome.training, sort_keys=True),
-        "seconds": outcome.timing.get("seconds"),
-        "cpu_seconds": outcome.timing.get("cpu_seconds"),
+        **{name: outcome.timing.get(name) for name in ("seconds", "cpu_seconds", "started")},
         "environment": content_hash(environment),
         "code": code,
         "dirty": dirty,
-        "started": outcome.timing.get("started"),
         "finished": outcome.timing.get("finished", time.time()),
     }

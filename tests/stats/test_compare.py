@@ -29,7 +29,7 @@ def one(results: Results) -> Callable[..., DatasetComparison]:
         a: Array | list[float | str | None],
         b: Array | list[float | str | None],
         measure: Measure = RMSE,
-        settings: Settings = Settings(),  # noqa: B008
+        settings: Settings = Settings(),
         *,
         same_rows: bool = True,
     ) -> DatasetComparison:

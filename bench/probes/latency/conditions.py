@@ -20,9 +20,7 @@ def current_conditions(probe: "Latency", device: str) -> dict[str, Any]:
     import torch
 
     return {
-        "batch": probe.batch,
-        "dtype": probe.dtype,
-        "repeats": probe.repeats,
+        **{name: getattr(probe, name) for name in ("batch", "dtype", "repeats")},
         "threads": probe.threads or cores(),
         "wait_policy": os.environ.get("OMP_WAIT_POLICY", ""),
         "cpu": cpu_model(),

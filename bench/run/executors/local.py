@@ -93,10 +93,6 @@ class LocalExecutor(Executor):
             if feeder.process is not None:
                 feeder.process.kill()
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers, as every executor can."""
-        self.close(now=cancel_futures)
-
 
 _WAKE = object()
 
