@@ -18,7 +18,7 @@ COLOURS = {"better": style.BETTER, "worse": style.WORSE}  # of verdicts; EVEN of
 EXPLAINED = (
     "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
     "datasets by Wilcoxon's signed-rank test. Intervals are 95 % each by itself. Inconclusive is not the same as "
-    'equal: "could have seen" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
+    'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
     'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
     "Wins: the chance that a run of the method beats one of the baseline."
 )
@@ -109,8 +109,8 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
         parts += [f"{word} than {base} by {metric.name}: {', '.join(names)}"] if names else []
     if not parts:
         return (
-            f"By {metric.name}, no method was shown to be better or worse than {base} on any dataset; below stands how "
-            "large a difference would have been seen."
+            f"By {metric.name}, no method was shown to be better or worse than {base} on any dataset; the evidence "
+            "below lists the smallest difference that could have been detected."
         )
     text = "; ".join(parts)
     return text[0].upper() + text[1:] + " (datasets with that verdict, of all that both have)."
@@ -161,7 +161,7 @@ def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:
             "95 % high": row.interval.high if row.interval else math.nan,
             "p": probability(row.p_adjusted),
             "verdict": row.verdict,
-            "could have seen": row.detectable,
+            "detectable": row.detectable,
             "margin": row.margin,
             "remarks": "; ".join(row.messages),
         }
