@@ -86,9 +86,10 @@ class Adam:
 
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient descent with momentum, as in `torch.optim.SGD` (no dampening, not Nesterov)."""
+    """Stochastic gradient descent with momentum, as in `torch.optim.SGD` (no dampening); `nesterov` looks ahead."""
 
     momentum: float = 0.9
+    nesterov: bool = False
     betas: tuple[float, float] = (0.0, 0.0)
 
     def init(self, params: Tensors) -> dict[str, Tensor]:
@@ -104,7 +105,8 @@ class SGD:
             g = decayed(name, param, gradient[name], step)
             # torch starts the velocity at the first gradient; starting at zero is the same number.
             velocity = self.momentum * state[f"velocity.{name}"] + g
-            new_params[name] = param - step.learning_rate * velocity
+            direction = g + self.momentum * velocity if self.nesterov else velocity
+            new_params[name] = param - step.learning_rate * direction
             new_state[f"velocity.{name}"] = velocity
         return new_params, new_state
 
@@ -113,9 +115,9 @@ OptimizerName = Literal["adam", "sgd"]
 ScheduleName = Literal["constant", "cosine", "step"]
 
 
-def make_optimizer(name: OptimizerName, momentum: float) -> Optimizer:
+def make_optimizer(name: OptimizerName, momentum: float, nesterov: bool = False) -> Optimizer:
     """Return the optimiser of that name; momentum is Adam's first beta or SGD's momentum."""
-    return Adam(betas=(momentum, 0.999)) if name == "adam" else SGD(momentum=momentum)
+    return Adam(betas=(momentum, 0.999)) if name == "adam" else SGD(momentum, nesterov)
 
 
 SCHEDULES: dict[ScheduleName, Callable[[float], float]] = {

@@ -183,7 +183,8 @@ def estimate(protocol: Protocol, split: Split, method: Method, searched: int = 1
     drawing = protocol.draws * make_probe(protocol.probe).rows_drawn(len(split.test_x)) * flops / FLOPS_A_SECOND
     size = 4 * (split.train_x.size + split.test_x.size)
     large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK
-    steps = expected_steps(training, rows // batch, method.early_stopping)
+    batches = rows // batch + (training.partial_batch and rows % batch > 0)
+    steps = expected_steps(training, batches, method.early_stopping)
     networks = method.networks
     if searched > 1:  # the search is most of it: configurations x folds, which train one network each
         networks = searched * protocol.folds + networks

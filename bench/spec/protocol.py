@@ -24,14 +24,21 @@ class Training:
     learning_rate: Annotated[float, Field(gt=0, strict=True)] = 0.001
     weight_decay: NotNegative = 0.0
     momentum: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.9  # Adam's first beta, SGD's momentum
+    nesterov: StrictBool = False  # SGD with Nesterov's momentum
     schedule: Literal["constant", "cosine", "step"] = "constant"  # step: a tenth after half, a hundredth after 3/4
     epochs: Positive = 100
     batch: Positive = 32
+    partial_batch: StrictBool = False  # whether the rows that fill no whole batch are the last, smaller batch
     augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
-    patience: Count = 0  # epochs without a better validation loss before a stop; 0: never
+    patience: Count = 0  # evaluations without a better validation loss before a stop; 0: never
+    evaluate_every: Positive = 1  # epochs from one evaluation of the validation loss to the next
     validate: Literal["clean", "noisy"] = "clean"  # loss without the method's noise, or the training loss itself
     # Of the forward and backward passes in training; weights, their updates and all draws are float32.
     precision: Literal["float32", "bfloat16"] = "float32"
+
+    def __post_init__(self) -> None:
+        if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
+            raise ValueError('training.nesterov is for optimizer = "sgd" with a momentum above 0')
 
 
 @dataclass(frozen=True, config=CLOSED)

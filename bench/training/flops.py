@@ -10,9 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from bench.api import Net
-from bench.api.optim import Step, make_optimizer
+from bench.api.optim import Step
 from bench.api.tape import BlankTape, TapeLength, no_other_randomness
-from bench.training.member import Member, augment, bind_options, start
+from bench.training.member import Member, augment, bind_options, optimizer_of, start
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Cost:
     """The cost of one call of each kind, measured on one member."""
 
     step: TapeLength
+    last_step: TapeLength  # of the smaller last batch of an epoch, where there is one
     epoch: TapeLength
     step_bytes: int  # tensors written in one step and one validation pass: an upper bind_options of their memory
     flops_per_row: float
@@ -52,8 +53,8 @@ def measure(member: Member) -> Cost:
     rows, first = member.rows, start(member)
     method = bind_options(member.method, first.values)
     batch = rows.batch(rows.train[: member.batch_rows])
-    step_tape, epoch_tape = BlankTape(rows.x.device), BlankTape(rows.x.device)
-    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    step_tape, last_tape, epoch_tape = (BlankTape(rows.x.device) for _ in range(3))
+    optimizer = optimizer_of(member.training)
     one = torch.tensor(1.0, device=rows.x.device)
     first.module.train()
     augment(member, batch.x, step_tape)
@@ -62,6 +63,11 @@ def measure(member: Member) -> Cost:
         written, flops = count_work(lambda: method.loss(first, batch, step_tape))
         again = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
         method.update(first, first.params, optimizer, first.state, Step(*[one] * 6), step_tape)
+        if member.partial_rows:
+            smaller = rows.batch(rows.train[: member.partial_rows])
+            augment(member, smaller.x, last_tape)
+            method.loss(_with_own_buffers(first), smaller, last_tape)
+            method.update(first, first.params, optimizer, first.state, Step(*[one] * 6), last_tape)
         first.module.eval()
         method.remember(first, one, epoch_tape)
     if once.shape != ():
@@ -72,7 +78,7 @@ def measure(member: Member) -> Cost:
     # Backward writes about twice what forward does; parameters, moments and best weights are kept as well.
     held = sum(p.numel() * p.element_size() for p in first.params.values())
     step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
-    return Cost(step_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
+    return Cost(step_tape.length, last_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
 
 
 def _with_own_buffers(net: Net) -> Net:

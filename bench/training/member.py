@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import grad_and_value
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
-from bench.api.optim import Step, make_optimizer
+from bench.api.optim import Optimizer, Step, make_optimizer
 from bench.api.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
 from bench.spec.protocol import Training
 from bench.training.augmentation import crop_and_flip
@@ -71,8 +71,18 @@ class Member:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps in one epoch: full batches only; the rows left over differ between epochs."""
+        """Steps in one epoch: the full batches, and the smaller last one where that is kept."""
+        return self.full_batches + (self.partial_rows > 0)
+
+    @property
+    def full_batches(self) -> int:
+        """Full batches in one epoch."""
         return len(self.rows.train) // self.batch_rows
+
+    @property
+    def partial_rows(self) -> int:
+        """Rows of the smaller last batch of an epoch; 0: there is none, and the rows left over differ every time."""
+        return len(self.rows.train) % self.batch_rows if self.training.partial_batch else 0
 
     @property
     def is_long(self) -> bool:
@@ -85,10 +95,10 @@ class Member:
         """Return a key; members with equal keys can share a graph."""
         fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
         training = self.training
-        shapes = (self.batch_rows, self.steps_per_epoch, len(self.rows.validation))
+        shapes = (self.batch_rows, self.full_batches, self.partial_rows, len(self.rows.validation))
         validation = (training.patience > 0, training.validate)
         forward = (training.augmentation, training.precision)
-        rule = (training.optimizer, training.momentum, training.schedule, *forward, *validation)
+        rule = (training.optimizer, training.momentum, training.nesterov, training.schedule, *forward, *validation)
         place = (self.is_long, str(self.rows.x.device))
         return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
 
@@ -146,6 +156,11 @@ def float_tensors(method: Method, device: torch.device) -> Tensors:
     return {name: torch.tensor(value, device=device) for name, value in float_options(method).items()}
 
 
+def optimizer_of(training: Training) -> Optimizer:
+    """Return the optimiser that a training names."""
+    return make_optimizer(training.optimizer, training.momentum, training.nesterov)
+
+
 def start(member: Member) -> Start:
     """Build one network. The module's initialisers use the global generator, which is restored afterwards."""
     method, device = member.method, member.rows.x.device
@@ -166,7 +181,7 @@ def start(member: Member) -> Start:
             raise ValueError(f"init returned {', '.join(wrong)}: a method's own parameters need a colon in their name")
         params = params | own
         memory = method.memory(Net(module, params, buffers), tape)
-    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    optimizer = optimizer_of(member.training)
     return Start(module, params, buffers, memory, optimizer.init(params), float_tensors(method, device))
 
 
@@ -200,7 +215,7 @@ def advance(
     tape = Tape(*numbers)
     x = augment(member, table[0][chosen], tape)
     batch = Batch(member.problem.task, channels_last(x) if alone else x, table[1][chosen], rows)
-    optimizer = make_optimizer(member.training.optimizer, member.training.momentum)
+    optimizer = optimizer_of(member.training)
     step = Step(learning_rate, weight_decay, correction1, correction2, progress, rows)
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:

@@ -24,7 +24,7 @@ class Slot:
         self.since_best = 0
         self.history: list[tuple[float, float]] = []
         self.rows = len(self.train)
-        self.used = member.steps_per_epoch * member.batch_rows
+        self.used = member.full_batches * member.batch_rows + member.partial_rows
         self.whole = member.batch_rows == self.rows
 
     def state(self) -> dict[str, Tensor]:
@@ -49,10 +49,15 @@ class Slot:
         """Return the rows of the next epoch, one batch after the other."""
         return self.train if self.whole else self.train[torch.randperm(self.rows, generator=self.shuffles)[: self.used]]
 
+    def evaluates(self, epoch: int) -> bool:
+        """Return whether the validation loss is evaluated after this epoch (from 1): every k epochs, and at the end."""
+        training = self.member.training
+        return epoch % training.evaluate_every == 0 or epoch >= training.epochs
+
     def record(self, loss: float, validation: float | None) -> bool:
-        """Record the losses of an epoch; return whether the validation loss is the best so far."""
+        """Record the losses of an epoch; return whether the validation loss is the best so far; None: not evaluated."""
         self.epoch += 1
-        self.since_best += 1
+        self.since_best += validation is not None
         self.history.append((loss, math.nan if validation is None else validation))
         if validation is None or not validation < self.best:  # also if it is NaN
             return False
@@ -62,7 +67,7 @@ class Slot:
     def end(self, validated: bool) -> Literal["", "ok", "diverged"]:
         """Return how the training has ended, or '' if it goes on; `validated`: with early stopping."""
         loss, validation = self.history[-1]
-        if not math.isfinite(loss) or (validated and not math.isfinite(validation)):
+        if not math.isfinite(loss) or (validated and self.evaluates(self.epoch) and not math.isfinite(validation)):
             return "diverged"
         stopped = validated and self.since_best >= self.member.training.patience
         return "ok" if stopped or self.epoch >= self.member.training.epochs else ""

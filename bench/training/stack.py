@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from bench.api.optim import epoch_rates, make_optimizer
+from bench.api.optim import epoch_rates
 from bench.api.tape import TapeLength, block_calls, write_numbers
 from bench.training import checkpoints
 from bench.training.flops import Cost, measure
@@ -33,6 +33,7 @@ from bench.training.member import (
     Member,
     Rows,
     advance,
+    optimizer_of,
     remember,
     remembers,
     start,
@@ -155,26 +156,26 @@ class _Stack:
                     yield number, self._result(place, slot, end)
 
     def _train_epoch(self) -> list[float]:
-        order = self._per_slot(lambda slot: slot.order(), self.steps * self.model.batch_rows)
+        full, size, rest = self.model.full_batches, self.model.batch_rows, self.model.partial_rows
+        order = self._per_slot(lambda slot: slot.order(), full * size + rest)
         # Steps in front, so that the rows of a step are contiguous.
-        chosen = order.unflatten(1, (self.steps, self.model.batch_rows)).transpose(0, 1).contiguous()
+        chosen = order[:, : full * size].unflatten(1, (full, size)).transpose(0, 1).contiguous()
         clocks = self._clocks()
         total = torch.zeros(len(self.slots), device=self.device)
-        ahead = block_calls(self.cost.step, self.steps)
-        for begin in range(0, self.steps, ahead):
-            calls = min(ahead, self.steps - begin)
+        ahead = block_calls(self.cost.step, full)
+        for begin in range(0, full, ahead):
+            calls = min(ahead, full - begin)
             normals, uniforms = self._numbers(calls, self.cost.step, ahead)
             for i in range(calls):
-                columns, numbers = self.columns, (normals[i], uniforms[i])
-                step = partial(advance, alone=self.large)
-                arguments = (columns, chosen[begin + i], clocks[begin + i], numbers)
-                params, buffers, state, loss = self.call("advance", step, self.table, *arguments)
-                if "advance" not in self.checked:
-                    require_same_tensors("update", columns["params"], params)
-                    require_same_tensors("update (state)", columns["state"], state)
-                    self.checked.add("advance")
-                columns.update(params=params, buffers=buffers, state=state)
-                total += loss
+                total += self._step("advance", chosen[begin + i], clocks[begin + i], (normals[i], uniforms[i]))
+        if rest:
+            # A graph of its own, of the smaller shape: no row is padding, also not for batch norm.
+            normals, uniforms = self._numbers(1, self.cost.last_step)
+            last = order[:, full * size :].contiguous()
+            loss = self._step("advance last", last, clocks[full], (normals[0], uniforms[0]))
+            mean = (total * size + loss * rest) / (full * size + rest)
+        else:
+            mean = total / self.steps
         if remembers(self.model.method):
             normals, uniforms = self._numbers(1, self.cost.epoch)
             done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
@@ -185,11 +186,23 @@ class _Stack:
                 require_same_tensors("remember", self.columns["memory"], memory)
                 self.checked.add("remember")
             self.columns["memory"] = memory
-        losses: list[float] = (total / self.steps).tolist()
+        losses: list[float] = mean.tolist()
         return losses
 
+    def _step(self, name: str, chosen: Tensor, clocks: Tensor, numbers: tuple[Tensor, Tensor]) -> Tensor:
+        """Advance all slots by one step on the chosen rows; return their losses."""
+        columns, step = self.columns, partial(advance, alone=self.large)
+        params, buffers, state, loss = self.call(name, step, self.table, columns, chosen, clocks, numbers)
+        if name not in self.checked:
+            require_same_tensors("update", columns["params"], params)
+            require_same_tensors("update (state)", columns["state"], state)
+            self.checked.add(name)
+        columns.update(params=params, buffers=buffers, state=state)
+        return cast("Tensor", loss)
+
     def _close_epoch(self, losses: list[float]) -> Iterator[tuple[int, Fitted]]:
-        validation = self._validation_losses() if self.validated else [None] * len(self.slots)
+        due = [self.validated and slot is not None and slot.evaluates(slot.epoch + 1) for slot in self.slots]
+        validation = self._validation_losses(due) if any(due) else [None] * len(self.slots)
         pairs = list(zip(losses, validation, strict=True))
         better = [place for place, slot in enumerate(self.slots) if slot is not None and slot.record(*pairs[place])]
         if better:
@@ -242,19 +255,19 @@ class _Stack:
                 into[name][0] = tensor
         return True
 
-    def _validation_losses(self) -> list[float | None]:
+    def _validation_losses(self, due: Sequence[bool]) -> list[float | None]:
+        """Return the validation losses of the slots that are due; None for the others, which draw no numbers."""
         chosen = self._per_slot(lambda slot: slot.validation, len(self.model.rows.validation))
         sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
         total = torch.zeros(len(self.slots), device=self.device)
         for part in chosen.split(ROWS_AT_ONCE if self.large else chosen.shape[1], dim=1):
             if part.shape[1] not in self.validation_tapes:
                 self.validation_tapes[part.shape[1]] = validation_tape(self.model, part.shape[1])
-            normals, uniforms = self._numbers(1, self.validation_tapes[part.shape[1]])
+            normals, uniforms = self._numbers(1, self.validation_tapes[part.shape[1]], due=due)
             numbers = (normals[0], uniforms[0])
             mean = self.call("validate", validation_loss, self.table, self.columns, part, sizes, numbers)
             total += mean * (part.shape[1] / chosen.shape[1])
-        losses: list[float | None] = total.tolist()
-        return losses
+        return [loss if wanted else None for loss, wanted in zip(total.tolist(), due, strict=True)]
 
     def _compact(self) -> None:
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]
@@ -274,8 +287,10 @@ class _Stack:
         blank = torch.zeros(count, dtype=torch.long)
         return torch.stack([blank if slot is None else of(slot) for slot in self.slots]).to(self.device)
 
-    def _numbers(self, calls: int, length: TapeLength, room: int = 1) -> tuple[Tensor, Tensor]:
-        """Return the next random numbers of every slot, `[calls, slots, n]`, from memory for `room` calls."""
+    def _numbers(
+        self, calls: int, length: TapeLength, room: int = 1, due: Sequence[bool] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the next random numbers of every slot (that is due), `[calls, slots, n]`, from memory for `room`."""
         # The memory is reused: allocating megabytes each time costs more than drawing the numbers.
         size = (len(self.slots), room, length)
         if size not in self.tapes:
@@ -283,14 +298,14 @@ class _Stack:
         normals, uniforms = self.tapes[size]
         if length.total:
             for place, slot in enumerate(self.slots):
-                if slot is not None:
+                if slot is not None and (due is None or due[place]):
                     write_numbers(slot.noise, normals[place, :calls], uniforms[place, :calls])
         return normals.transpose(0, 1).to(self.device), uniforms.transpose(0, 1).to(self.device)
 
     def _clocks(self) -> Tensor:
         """Return the fields of `Step`, for each step and slot: `[steps, slots, 6]`."""
         clocks = np.ones((self.steps, len(self.slots), 6))
-        betas = make_optimizer(self.model.training.optimizer, self.model.training.momentum).betas
+        betas = optimizer_of(self.model.training).betas
         for place, slot in enumerate(self.slots):
             if slot is None:
                 clocks[:, place, 0:2] = 0.0

@@ -31,7 +31,7 @@ def reference(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["stack", "plain"])
-@pytest.mark.parametrize("name", ["adam", "sgd"])
+@pytest.mark.parametrize("name", ["adam", "sgd", "nesterov"])
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "step"])
 def test_200_steps_equal_torch_optim_with_rates_that_differ_in_the_stack(
     member: Callable[..., Member],
@@ -46,7 +46,8 @@ def test_200_steps_equal_torch_optim_with_rates_that_differ_in_the_stack(
             Deterministic(),
             0,
             network=Architecture(hidden=[20], activation="tanh"),
-            optimizer=name,
+            optimizer="adam" if name == "adam" else "sgd",
+            nesterov=name == "nesterov",
             learning_rate=lr,
             weight_decay=wd,
             epochs=200,
@@ -63,7 +64,7 @@ def test_200_steps_equal_torch_optim_with_rates_that_differ_in_the_stack(
         torch_optimizer: torch.optim.Optimizer = (
             torch.optim.Adam(module.parameters(), betas=(0.8, 0.999), **settings)
             if name == "adam"
-            else torch.optim.SGD(module.parameters(), momentum=0.8, **settings)
+            else torch.optim.SGD(module.parameters(), momentum=0.8, nesterov=name == "nesterov", **settings)
         )
         reference(one, torch_optimizer, module, lambda step: SCHEDULES[schedule](step / 200))
         assert fitted.epochs == 200
