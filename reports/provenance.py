@@ -10,6 +10,7 @@ import pandas as pd
 
 from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
 
+OF_METHODS = ("training", "network", "grid")  # the parts of a protocol that a suite may change for one method
 MOST_FAILURES = 60  # on the page; there may be thousands
 
 
@@ -55,13 +56,14 @@ def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
     """Warn of what makes numbers incomparable or unrepeatable."""
     protocols: dict[str, set[str]] = {}
     for dataset, _, spec in specs:
-        protocols.setdefault(dataset, set()).add(repr(spec.protocol))
+        protocols.setdefault(dataset, set()).add(repr(_for_all_methods(spec)))
     warnings = [
         f"Warning: the cells of {dataset} were run under {len(found)} different protocols; run the whole suite again "
         "to compare its methods."
         for dataset, found in sorted(protocols.items())
         if len(found) > 1
     ]
+    warnings += _different_settings(specs)
     if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
         warnings.append(
             f"Warning: {changed} of {len(cells)} cells were made with code that was changed and not committed: no "
@@ -70,6 +72,42 @@ def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
     if "code" in cells and (codes := sorted({str(code) for code in cells["code"].dropna() if code})) and len(codes) > 1:
         warnings.append(f"Note: the cells were made with {len(codes)} versions of the code: {', '.join(codes[:5])}.")
     return warnings
+
+
+def _for_all_methods(spec: CellSpec) -> dict[str, Any]:
+    """Return what of the protocol a suite cannot change for one method alone."""
+    return {key: value for key, value in spec.plain()["protocol"].items() if key not in OF_METHODS}
+
+
+def _different_settings(specs: list[Spec]) -> list[str]:
+    """Name the settings of training, network and search in which the methods of a dataset differ."""
+    lines: dict[str, list[str]] = {}
+    for dataset, methods in _by_method(specs).items():
+        leaves = {method: [_leaves(json.loads(text)) for text in texts] for method, texts in methods.items()}
+        every = [found for each in leaves.values() for found in each]
+        keys = [
+            key for key in dict.fromkeys(k for found in every for k in found) if key.partition(".")[0] in OF_METHODS
+        ]
+        different = [key for key in keys if len({found.get(key) for found in every}) > 1]
+        parts = []
+        for key in different:
+            values = {m: " and ".join(sorted({f.get(key, "–") for f in each})) for m, each in leaves.items()}
+            usual = max(values.values(), key=list(values.values()).count)
+            odd = ", ".join(f"{value} for {method}" for method, value in values.items() if value != usual)
+            parts.append(f"{key} is {usual}, but {odd}" if odd else f"{key} is {usual}")
+        if parts:
+            lines.setdefault("; ".join(parts), []).append(dataset)
+    return [f"Note: methods were trained differently on {', '.join(names)}: {text}." for text, names in lines.items()]
+
+
+def _by_method(specs: list[Spec]) -> dict[str, dict[str, list[str]]]:
+    """Return the different protocols of every dataset and method as JSON."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for dataset, method, spec in specs:
+        texts = found.setdefault(dataset, {}).setdefault(method, [])
+        if (text := json.dumps(spec.plain()["protocol"], sort_keys=True)) not in texts:
+            texts.append(text)
+    return found
 
 
 def _failures(failures: pd.DataFrame) -> list[Block]:
@@ -120,12 +158,15 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _protocols(specs: list[Spec]) -> list[Block]:
-    """Return the protocol of each dataset, one column for those that are alike."""
+    """Return the protocol of each dataset, one column for those that are alike; of methods where these differ."""
     found: dict[str, list[str]] = {}
-    for dataset, _, spec in specs:
-        datasets = found.setdefault(json.dumps(spec.plain()["protocol"], sort_keys=True), [])
-        if dataset not in datasets:
-            datasets.append(dataset)
+    for dataset, methods in _by_method(specs).items():
+        of_text: dict[str, list[str]] = {}
+        for method, texts in methods.items():
+            for text in texts:
+                of_text.setdefault(text, []).append(method)
+        for text, names in of_text.items():
+            found.setdefault(text, []).append(dataset if len(of_text) == 1 else f"{dataset} ({', '.join(names)})")
     if not found:
         return []
     columns = {", ".join(datasets): _leaves(json.loads(text)) for text, datasets in found.items()}

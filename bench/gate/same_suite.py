@@ -5,7 +5,7 @@ title, its seeds and its gate may change.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -51,7 +51,21 @@ def suite_differences(then: Mapping[str, Any], new: Suite) -> list[str]:
         line for line in next(iter(protocols.values()), []) if all(line in each for each in protocols.values())
     ]
     own = [f"datasets.{name}.{line}" for name, lines in protocols.items() for line in lines if line not in everywhere]
-    return [*found, *everywhere, *own]
+    known = {line for lines in protocols.values() for line in lines}
+    return [*found, *_of_methods(old, new, known), *everywhere, *own]
+
+
+def _of_methods(old: Suite, new: Suite, known: Collection[str]) -> list[str]:
+    """Return how the training, the network and the searches of single methods differ, beside what is known."""
+    found: list[str] = []
+    for name in (name for name in old.methods if name in new.methods):
+        found += _different(old.methods[name].space, new.methods[name].space, f"methods.{name}.grid")
+        lines: dict[str, None] = {}
+        for dataset in (each for each in old.datasets if each in new.datasets):
+            was, is_ = (asdict(suite.protocol_for(dataset, name)) for suite in (old, new))
+            lines |= dict.fromkeys(_different(was, is_, "protocol"))
+        found += [f"methods.{name}.{line}" for line in lines if line not in known]
+    return found
 
 
 def _different(a: Any, b: Any, place: str) -> list[str]:

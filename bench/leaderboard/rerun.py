@@ -117,7 +117,8 @@ def suite_text(rows: Sequence[Row], seeds: int) -> str:
     for row, protocol in zip(rows, protocols, strict=True):
         used = row.spec.dataset
         content["datasets"][row.dataset] = {"use": used.name, **used.options, **({} if alike else protocol)}
-    content["methods"] = {method.method: {"use": plugin.name, **chosen}}
+    searched = {"grid": method.spec.space} if method.spec.space else {}
+    content["methods"] = {method.method: {"use": plugin.name, **chosen, **searched}}
     return toml(content)
 
 

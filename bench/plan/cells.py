@@ -54,10 +54,12 @@ def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
     """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time."""
     methods: dict[str, Method | PluginError] = {}
     for name, method_entry in suite.methods.items():
+        plugin, where = method_entry.use or name, f"{suite.where}: methods.{name}"
         try:
-            methods[name] = registry.make(
-                "method", method_entry.use or name, method_entry.options, f"{suite.where}: methods.{name}"
-            )
+            methods[name] = registry.make("method", plugin, method_entry.options, where)
+            for option, values in method_entry.space.items():
+                for value in values:
+                    registry.make("method", plugin, {**method_entry.options, option: value}, f"{where}: grid")
         except PluginError as error:
             methods[name] = error
     datasets: dict[str, Dataset | PluginError] = {}
@@ -90,9 +92,7 @@ def _plan_dataset(
         splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
         seen: dict[int, str] = {}
         prints = [fingerprint(split, seen) for split in splits]
-        network_factory(protocol.network, splits[0].problem)  # raises if the network does not fit the data
-        if protocol.training.augmentation != "none" and len(splits[0].problem.inputs) != 3:
-            raise UserError(f"training.augmentation is for images, not for rows of {splits[0].problem.inputs}")
+        _check_protocol(protocol, splits[0])
         probe = make_probe(protocol.probe)
         for split in splits:
             probe.check(split)
@@ -107,6 +107,8 @@ def _plan_dataset(
             if reason := method.skip(splits[0].problem):
                 yield Refused(name, label, reason, fault=False)
                 continue
+            own = suite.protocol_for(name, label)
+            _check_protocol(own, splits[0])
             specs = [
                 build_spec(suite, registry, (name, dataset), (label, method), data, seed)
                 for seed, data in enumerate(prints)
@@ -115,7 +117,14 @@ def _plan_dataset(
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
             yield Refused(name, label, in_one_line(error), fault=True)
             continue
-        yield Task(name, label, method, protocol, splits, cells, tuple(dataset.notes))
+        yield Task(name, label, method, own, splits, cells, tuple(dataset.notes))
+
+
+def _check_protocol(protocol: Protocol, split: Split) -> None:
+    """Raise if a network or a training does not fit the data."""
+    network_factory(protocol.network, split.problem)
+    if protocol.training.augmentation != "none" and len(split.problem.inputs) != 3:
+        raise UserError(f"training.augmentation is for images, not for rows of {split.problem.inputs}")
 
 
 def build_spec(
@@ -125,9 +134,10 @@ def build_spec(
 
     Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
     """
-    entry, protocol = suite.methods[method[0]], suite.protocol_for(dataset[0])
-    # What the suite gives a value is not searched.
-    searched = {name: values for name, values in method[1].search_space.items() if name not in entry.options}
+    entry, protocol = suite.methods[method[0]], suite.protocol_for(dataset[0], method[0])
+    # What the suite gives a value is not searched; its grid comes before the method's own values.
+    space = {**method[1].search_space, **entry.space}
+    searched = {name: values for name, values in space.items() if name not in entry.options}
     return CellSpec(
         dataset=plugin_spec(registry, "dataset", suite.datasets[dataset[0]].use or dataset[0], dataset[1]),
         data=data,

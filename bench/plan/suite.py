@@ -1,7 +1,8 @@
 """Suites: what to run, in a TOML file that is checked to the last key.
 
 A suite names datasets and methods (each a table with its options) and a protocol that holds for all of them; a dataset
-may change parts of the protocol for itself. The command line's `--set` wins over both.
+may change parts of the protocol for itself, and a method its training, its network and what is searched. A method's own
+settings win over a dataset's, the command line's `--set` over both.
 """
 
 import copy
@@ -10,23 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
 from bench.errors import UserError, unknown_name
 from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.protocol import Architecture, Protocol, Searched, Training
 
 if TYPE_CHECKING:
     from bench.metrics.margins import Margin
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
+METHOD_KEYS = frozenset({"training", "network", "grid"})  # what a method may change of the protocol for itself
+SEARCHED = frozenset(get_args(Searched))  # what a grid may hold besides the options of a method
 
 
 class MethodEntry(BaseModel):
-    """A method under the name it has in this suite, with its options."""
+    """A method under the name it has in this suite: its options, and what it changes of the protocol."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     use: str = ""  # the plug-in, where it is not the table's own name
@@ -34,7 +37,21 @@ class MethodEntry(BaseModel):
     @property
     def options(self) -> dict[str, Any]:
         """The options for the plug-in."""
-        return dict(self.model_extra or {})
+        return {k: v for k, v in (self.model_extra or {}).items() if k not in METHOD_KEYS}
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What this method changes of the protocol."""
+        changes = {k: v for k, v in (self.model_extra or {}).items() if k in METHOD_KEYS}
+        if isinstance(grid := changes.pop("grid", None), Mapping):
+            own = {name: values for name, values in grid.items() if name in SEARCHED}
+            changes |= {"grid": own} if own else {}
+        return changes
+
+    @property
+    def space(self) -> dict[str, list[Any]]:
+        """The values that a search tries for options of the plug-in, instead of those of its search space."""
+        return {k: v for k, v in ((self.model_extra or {}).get("grid") or {}).items() if k not in SEARCHED}
 
 
 class DatasetEntry(BaseModel):
@@ -80,16 +97,24 @@ class Suite(BaseModel):
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
     _where: str = PrivateAttr("")
     _whole: bool = PrivateAttr(True)
-    _protocols: dict[str, Protocol] = PrivateAttr(default_factory=dict)
+    _protocols: dict[tuple[str, str], Protocol] = PrivateAttr(default_factory=dict)  # '': of all other methods
     _margins: "dict[str, Margin]" = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Validate the protocol of every dataset; the context is the file's name for errors, where there is one."""
+        """Validate the protocols of all datasets and methods; the context is the file's name for errors, if any."""
         self._where = context or f"suite {self.name}"
         _protocol(self.protocol, self._where)
+        own = {
+            label: method for label, method in self.methods.items() if METHOD_KEYS & (method.model_extra or {}).keys()
+        }
+        for label, method in own.items():
+            _check_grid(method, f"{self._where}: methods.{label}")
         for name, entry in self.datasets.items():
             merged = _merged(self.protocol, entry.changes)
-            self._protocols[name] = _protocol(merged, f"{self._where}: datasets.{name}")
+            self._protocols[name, ""] = _protocol(merged, f"{self._where}: datasets.{name}")
+            for label, method in own.items():
+                changed = _merged(_without_given(merged, method.changes), method.changes)
+                self._protocols[name, label] = _protocol(changed, f"{self._where}: methods.{label}")
 
     @property
     def whole(self) -> bool:
@@ -106,9 +131,9 @@ class Suite(BaseModel):
         """How large a change must be to matter in a gate, by family or metric."""
         return self._margins
 
-    def protocol_for(self, dataset: str) -> Protocol:
-        """Return the protocol for one dataset."""
-        return self._protocols[dataset]
+    def protocol_for(self, dataset: str, method: str = "") -> Protocol:
+        """Return the protocol for one dataset, with what a method changes of it."""
+        return self._protocols.get((dataset, method), self._protocols[dataset, ""])
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
         """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
@@ -223,6 +248,27 @@ def _protocol(raw: Mapping[str, Any], where: str) -> Protocol:
     return replace(protocol, probe=make_probe(protocol.probe, where).spec)
 
 
+def _check_grid(method: MethodEntry, where: str) -> None:
+    """Refuse a method's grid that is no table of lists, or that tries options which are also given a value."""
+    grid = (method.model_extra or {}).get("grid", {})
+    if not isinstance(grid, Mapping):
+        raise UserError(f"{where}: grid: expected a table with the values to try of each option, got {grid!r:.60}")
+    for name, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"{where}: grid.{name}: expected a list of values to try, got {values!r:.60}")
+        training = (method.model_extra or {}).get("training")
+        if name in method.options or (isinstance(training, Mapping) and name in training and name in SEARCHED):
+            raise UserError(f"{where}: grid.{name}: it is also given a value; remove one of the two")
+
+
+def _without_given(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a protocol without the grid of what a method's training gives a value, which is not searched."""
+    grid, training = base.get("grid"), changes.get("training")
+    if not isinstance(grid, Mapping) or not isinstance(training, Mapping):
+        return base
+    return {**base, "grid": {name: values for name, values in grid.items() if name not in training}}
+
+
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
@@ -251,13 +297,25 @@ def _set(raw: dict[str, Any], change: str) -> None:
         if isinstance(listed, dict) and path[1] not in listed:
             raise unknown_name(path[0][:-1], path[1], listed, f"--set {change}")
     _put(raw, path, copy.deepcopy(value), change)
-    if path[0] == "training" and isinstance(raw.get("grid"), dict):
-        raw["grid"].pop(path[-1], None)  # what is given a value is not searched
+    # What is given a value is not searched.
+    if path[0] == "training":
+        _remove(raw, ["grid", path[-1]])
+        for entry in _entries(raw, "methods"):
+            _remove(entry, ["grid", path[-1]])
+    if path[0] == "methods" and path[2] != "grid":
+        _remove(raw["methods"][path[1]], ["grid", path[-1]])
     if path[0] in PROTOCOL_KEYS:
-        listed = raw.get("datasets")
-        # A change on the command line holds for every dataset.
-        for entry in listed.values() if isinstance(listed, dict) else ():
+        # A change on the command line holds for every dataset and every method.
+        for entry in _entries(raw, "datasets"):
             _remove(entry, path)
+    if path[0] in METHOD_KEYS:
+        for entry in _entries(raw, "methods"):
+            _remove(entry, path)
+
+
+def _entries(raw: Mapping[str, Any], kind: str) -> list[Any]:
+    listed = raw.get(kind)
+    return list(listed.values()) if isinstance(listed, dict) else []
 
 
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, change: str) -> None:

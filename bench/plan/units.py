@@ -110,7 +110,7 @@ class Units:
             space = read_spec(missing[0].spec).space
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
             need = estimate(task.protocol, task.splits[0], task.plugin, searched)
-            self.add((task.dataset, kind), need, missing)
+            self.add((task.dataset, kind, repr(task.protocol)), need, missing)
 
     def add(self, family: Hashable, need: Estimate, cells: Iterable[Cell]) -> None:
         """Add cells that are computed together with others of the family."""

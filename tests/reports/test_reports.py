@@ -156,6 +156,22 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
     assert [t.caption for t in tables(alone)] == captions
 
 
+def test_provenance_names_the_settings_in_which_methods_differ(store: Store) -> None:
+    cells = [
+        Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps(spec(training={"epochs": 7 if n == 1 else 3}))) for n in range(3)
+    ]
+    store.want(SuiteRecord("s", "S", None, [], "{}"), cells)
+    for cell in cells:
+        store.save([(cell, Outcome("ok", metrics={"rmse": 1.0}))])
+    found = section("provenance", StoredResults(store, "s"))
+    assert found is not None
+    texts = [block.text for block in found.blocks if isinstance(block, Text)]
+    assert "Note: methods were trained differently on toy: training.epochs is 3, but 7 for m1." in texts
+    assert not any("different protocols" in text for text in texts)
+    (protocol,) = (table for table in tables(found) if table.name == "protocol")
+    assert list(protocol.data.columns) == ["key", "toy (m0, m2)", "toy (m1)"]
+
+
 def curves(store: Store, methods: dict[str, float], *, x: bool = True) -> StoredResults:
     """Predict 0 at 100 points whose values are evenly spread over [0, 1]."""
     observed = np.linspace(0, 1, 101)
