@@ -129,7 +129,11 @@ class Method:
         return batch.loss(net(batch.x))
 
     def finish(self, net: Net, train: Batch, validation: Batch | None, tape: Tape) -> dict[str, Tensor]:
-        """Return the memory after the fit (a Hessian, a tuned level); called once for each network, outside vmap."""
+        """Return the memory after the fit (a Hessian, a tuned level); called once for each network, outside vmap.
+
+        `validation` has rows that did not train: the suite's calibration rows, or where it sets none aside those that
+        early stopping watched; None if the suite holds out no rows.
+        """
         return dict(net.memory)
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:

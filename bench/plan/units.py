@@ -176,7 +176,7 @@ def makespan(units: Sequence[Unit], workers: int) -> float:
 def estimate(protocol: Protocol, split: Split, method: Method, searched: int = 1) -> Estimate:
     """Estimate what a repeat needs."""
     training = protocol.training
-    rows = len(split.train_x) - round(protocol.validation * len(split.train_x))
+    rows = len(split.train_x) - round((protocol.validation + protocol.calibration) * len(split.train_x))
     batch = max(1, min(training.batch, rows))
     flops = _flops_a_row(protocol.network, split.problem)
     step = SECONDS_A_MEMBER_STEP + 3 * batch * flops / FLOPS_A_SECOND

@@ -49,7 +49,7 @@ def forecast_of(subject: TrainedSubject) -> Forecast:
 
 @plain_dataclass(frozen=True, eq=False)
 class _Draws:
-    """Functions at the test rows and, for the noise of a regression, at the validation rows; in training units."""
+    """Functions at the test rows and, for the noise of a regression, at held-out rows; in training units."""
 
     test: Array
     validation: Array | None
@@ -63,12 +63,12 @@ class _Draws:
         noise = None
         if self.validation is not None:
             held_means, held_stated = data.original(self.validation[:first])
-            noise = fit_noise_variance(split.train_y[data.rows.validation.numpy()], held_means, held_stated)
+            noise = fit_noise_variance(split.train_y[data.rows.calibrating.numpy()], held_means, held_stated)
         return Forecast("regression", split.test_y, means, stated, noise, data.scale)
 
 
 def _draw(subject: TrainedSubject) -> _Draws:
-    data, held = subject.data, subject.data.rows.validation
+    data, held = subject.data, subject.data.rows.calibrating
     test = subject.draws(data.test_x, "test")
     fits_noise = subject.split.task == "regression" and len(held) > 0
     return _Draws(test, subject.draws(data.rows.x[held], "validation") if fits_noise else None)

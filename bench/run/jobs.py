@@ -22,10 +22,9 @@ from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSub
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol, Training
 from bench.training.checkpoints import name_of
-from bench.training.folds import folds
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
-from bench.training.rows import Prepared, prepare
+from bench.training.rows import Prepared, prepare, search_folds
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import Progress, fit_with_progress
 
@@ -126,7 +125,7 @@ class _Data:
         """Return the rows of a job, or of one fold of its search."""
         place = (job.place, fold)
         if place not in self._prepared:
-            held = None if fold is None else folds(len(job.split.train_x), job.protocol.folds, job.seed)[fold]
+            held = None if fold is None else search_folds(len(job.split.train_x), job.protocol, job.seed)[fold]
             self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
         return self._prepared[place]
 

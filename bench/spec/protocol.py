@@ -68,6 +68,9 @@ class Protocol:
     network: Architecture = Field(default_factory=Architecture)
     draws: Positive = 100
     validation: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.1  # share of the training rows that is held out
+    # Share of the training rows that neither trains nor stops a training, for what is fitted after it: noise,
+    # temperatures, noise levels, intervals. 0: the validation rows serve for this, too.
+    calibration: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.0
     scale_inputs: StrictBool = True  # each feature or image channel to mean 0 and variance 1
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
     search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
@@ -78,6 +81,8 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.training.patience and not self.validation:
             raise ValueError("training.patience watches the validation loss: give validation a share above 0")
+        if self.validation + self.calibration >= 1:
+            raise ValueError("validation and calibration: their shares leave no rows to train on")
         if empty := [name for name, values in self.grid.items() if not values]:
             raise ValueError(f"grid.{empty[0]}: name at least one value")
         if 0.0 in self.grid.get("learning_rate", []):

@@ -37,13 +37,19 @@ def expected_steps(training: Training, steps_per_epoch: int, stops_early: bool =
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Data in training units, with the indices of its training and validation rows."""
+    """Data in training units, with the indices of its training, validation and calibration rows."""
 
     task: Task
     x: Tensor
     y: Tensor
     train: Tensor
     validation: Tensor
+    calibration: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
+
+    @property
+    def calibrating(self) -> Tensor:
+        """The rows for what is fitted after the training: the calibration rows, or the validation rows without any."""
+        return self.calibration if len(self.calibration) else self.validation
 
     def batch(self, rows: Tensor) -> Batch:
         """Return some rows as a batch."""
@@ -326,8 +332,8 @@ def finish(member: Member, fitted: Fitted) -> Fitted:
     if type(method).finish is Method.finish or fitted.status != "ok":
         return fitted
     fitted.module.eval()
-    validation = rows.batch(rows.validation) if len(rows.validation) else None
+    held_out = rows.batch(rows.calibrating) if len(rows.calibrating) else None
     tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
     with torch.enable_grad(), no_other_randomness("finish"):
-        memory = method.finish(fitted, rows.batch(rows.train), validation, tape)
+        memory = method.finish(fitted, rows.batch(rows.train), held_out, tape)
     return replace(fitted, memory={name: t.detach() for name, t in memory.items()})

@@ -1,6 +1,6 @@
-"""Prepares a split for training: holds out validation rows and scales to standardised units.
+"""Prepares a split for training: holds out validation and calibration rows and scales to standardised units.
 
-The scaling depends on the training rows alone, not on validation or test rows.
+The scaling depends on the training rows alone, not on validation, calibration or test rows.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from bench.api import Array, Split, as_float32
 from bench.api.tape import generator
 from bench.metrics import TargetScale
 from bench.spec.protocol import Protocol
+from bench.training.folds import folds
 from bench.training.member import Rows
 
 
@@ -35,21 +36,33 @@ class Prepared:
         return means, stated
 
 
-def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor]:
-    """Return the indices of the training rows and of the validation rows."""
+def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the indices of the training rows, of the validation rows and of the calibration rows."""
     order = torch.randperm(rows, generator=generator(seed, "validation"))
     held = min(max(1, round(protocol.validation * rows)), rows - 1) if protocol.validation else 0
-    return order[held:].sort().values, order[:held].sort().values
+    end = held + (min(max(1, round(protocol.calibration * rows)), rows - held - 1) if protocol.calibration else 0)
+    train, validation, calibration = (part.sort().values for part in (order[end:], order[:held], order[held:end]))
+    return train, validation, calibration
+
+
+def search_folds(rows: int, protocol: Protocol, seed: int) -> list[tuple[Tensor, Tensor]]:
+    """Return the folds of a search, (training, held-out) rows each; calibration rows are in none of them."""
+    if not protocol.calibration:
+        return folds(rows, protocol.folds, seed)
+    train, validation, _ = held_out(rows, protocol, seed)
+    usable = torch.cat([train, validation]).sort().values
+    return [(usable[one], usable[other]) for one, other in folds(len(usable), protocol.folds, seed)]
 
 
 def prepare(
     split: Split, protocol: Protocol, seed: int, device: str, fold: tuple[Tensor, Tensor] | None = None
 ) -> Prepared:
-    """Hold out validation rows (of a fold, or the protocol's share), scale, and move the data to the device."""
-    train, validation = fold or held_out(len(split.train_x), protocol, seed)
+    """Hold out rows (those of a fold, or the protocol's shares), scale, and move the data to the device."""
+    none = torch.empty(0, dtype=torch.long)
+    train, validation, calibration = (*fold, none) if fold else held_out(len(split.train_x), protocol, seed)
     used = train.numpy()
 
-    train_x = split.train_x[used] if len(validation) else split.train_x  # no copy of the whole
+    train_x = split.train_x[used] if len(used) < len(split.train_x) else split.train_x  # no copy of the whole
     mean, std = _input_scale(train_x) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
     y_mean, y_std, scale = 0.0, 1.0, None
     if split.task == "regression":
@@ -64,7 +77,7 @@ def prepare(
     def inputs(x: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(_scaled(x, mean, std), dtype=np.float32)).to(device)
 
-    rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation)
+    rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation, calibration)
     return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs)
 
 

@@ -3,10 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from bench.api import Array, Split
 from bench.spec.protocol import Protocol
-from bench.training.rows import prepare
+from bench.training.folds import folds
+from bench.training.rows import held_out, prepare, search_folds
 
 N, D = 50, 3
 
@@ -124,3 +126,33 @@ def test_the_split_itself_is_not_changed(split: Split) -> None:
     ready.rows.y.zero_()
     np.testing.assert_array_equal(split.train_x, before[0])
     np.testing.assert_array_equal(split.train_y, before[1])
+
+
+def test_calibration_rows_are_apart_and_leave_the_validation_rows_as_they_were(split: Split) -> None:
+    plain = prepare(split, Protocol(validation=0.2), 0, "cpu").rows
+    rows = prepare(split, Protocol(validation=0.2, calibration=0.3), 0, "cpu").rows
+    assert (len(rows.train), len(rows.validation), len(rows.calibration)) == (25, 10, 15)
+    assert sorted(torch.cat([rows.train, rows.validation, rows.calibration]).tolist()) == list(range(N))
+    assert rows.validation.tolist() == plain.validation.tolist()
+    assert rows.calibrating.tolist() == rows.calibration.tolist()
+    assert plain.calibrating.tolist() == plain.validation.tolist()
+    np.testing.assert_allclose(rows.x[rows.train].numpy().mean(0), 0, atol=1e-5)  # scaled by the rows that train
+    alone = prepare(split, Protocol(validation=0.0, calibration=0.3), 0, "cpu").rows
+    assert (len(alone.train), len(alone.validation), len(alone.calibration)) == (35, 0, 15)
+    np.testing.assert_allclose(alone.y[alone.train].numpy().mean(0), 0, atol=1e-5)
+    with pytest.raises(ValidationError, match="their shares leave no rows to train on"):
+        Protocol(validation=0.4, calibration=0.6)
+
+
+def test_calibration_rows_are_in_no_fold_of_a_search() -> None:
+    protocol = Protocol(validation=0.1, calibration=0.2, folds=4)
+    train, validation, calibration = held_out(N, protocol, 3)
+    usable = {*train.tolist(), *validation.tolist()}
+    found = search_folds(N, protocol, 3)
+    for one, other in found:
+        assert {*one.tolist(), *other.tolist()} == usable
+        assert not usable & set(calibration.tolist())
+    assert len({row for _, other in found for row in other.tolist()}) == 40
+    for (a, b), (c, d) in zip(search_folds(N, Protocol(folds=4), 3), folds(N, 4, 3), strict=True):
+        assert torch.equal(a, c)
+        assert torch.equal(b, d)
