@@ -121,10 +121,12 @@ def _plan_dataset(
 
 
 def _check_protocol(protocol: Protocol, split: Split) -> None:
-    """Raise if a network or a training does not fit the data."""
+    """Raise if a network, a training or a search does not fit the data."""
     network_factory(protocol.network, split.problem)
     if protocol.training.augmentation != "none" and len(split.problem.inputs) != 3:
         raise UserError(f"training.augmentation is for images, not for rows of {split.problem.inputs}")
+    if protocol.search != "none" and protocol.search_by == "crps" and split.task == "classification":
+        raise UserError('search_by = "crps" is for regression; classes can be searched by "nll" or "loss"')
 
 
 def build_spec(

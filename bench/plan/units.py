@@ -109,6 +109,7 @@ class Units:
             kind, _ = training_form(task.plugin)
             space = read_spec(missing[0].spec).space
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
+            searched += task.protocol.refit  # one configuration alone is tried, too, to find its epochs
             need = estimate(task.protocol, task.splits[0], task.plugin, searched)
             self.add((task.dataset, kind, repr(task.protocol)), need, missing)
 

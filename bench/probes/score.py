@@ -47,6 +47,20 @@ def forecast_of(subject: TrainedSubject) -> Forecast:
     return _draw(subject).forecast(subject)
 
 
+def held_out_forecast(subject: TrainedSubject) -> Forecast:
+    """Return the forecast at the validation rows, with the observation noise that is the best there.
+
+    To choose the options with the best of these is to choose options and noise together, as Gal and Ghahramani (ICML
+    2016) do on a grid.
+    """
+    data, held = subject.data, subject.data.rows.validation
+    observed, drawn = subject.split.train_y[held.numpy()], subject.draws(data.rows.x[held], "held out")
+    if subject.split.task == "classification":
+        return Forecast("classification", observed, drawn)
+    means, stated = data.original(drawn)
+    return Forecast("regression", observed, means, stated, fit_noise_variance(observed, means, stated), data.scale)
+
+
 @plain_dataclass(frozen=True, eq=False)
 class _Draws:
     """Functions at the test rows and, for the noise of a regression, at held-out rows; in training units."""

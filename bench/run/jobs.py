@@ -15,10 +15,12 @@ import numpy as np
 
 from bench.api import Array, Method, Split
 from bench.api.tape import stream
+from bench.metrics import score
 from bench.networks.factory import network_factory
 from bench.plugins.registry import in_one_line
 from bench.probes import make_probe
 from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSubject
+from bench.probes.score import held_out_forecast
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol, Training
 from bench.training.checkpoints import name_of
@@ -134,19 +136,22 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
     """Train all configurations on all folds, once for those that train alike; give every job what won."""
     groups: dict[Hashable, list[int]] = {}
     for number, job in enumerate(jobs):
-        if job.selection is None and len(job.configurations()) > 1:
+        if job.selection is None and _needs_search(job):
             kind, _ = training_form(job.method)
-            groups.setdefault((job.place, kind, repr(job.space)), []).append(number)
+            # Methods that train alike may draw differently: then each is judged by itself.
+            judged: Hashable = kind if job.protocol.search_by == "loss" else (kind, job.plugin, repr(job.method))
+            groups.setdefault((job.place, judged, repr(job.space)), []).append(number)
     members: list[Member] = []
     places: list[tuple[Hashable, int, int]] = []
     losses: dict[Hashable, list[list[float]]] = {}
     epochs: dict[Hashable, list[list[int]]] = {}
+    best: dict[Hashable, list[list[int]]] = {}
     left: Counter[Hashable] = Counter()
     for group, numbers in groups.items():
         job = jobs[numbers[0]]
         tried, count = job.configurations(), job.protocol.folds
         losses[group] = [[math.inf] * count for _ in tried]
-        epochs[group] = [[0] * count for _ in tried]
+        epochs[group], best[group] = ([[0] * count for _ in tried] for _ in range(2))
         left[group] = len(tried) * count
         for c, configuration in enumerate(tried):
             method, training = configuration.applied(job.method, job.protocol.training)
@@ -160,22 +165,55 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
             yield 0, item
             continue
         (group, c, fold), fitted = places[item[0]], item[1]
-        losses[group][c][fold] = held_out_loss(members[item[0]], fitted)
-        epochs[group][c][fold] = fitted.epochs
+        job = jobs[groups[group][0]]
+        losses[group][c][fold] = _held_out_score(job, c, members[item[0]], fitted, data.of(job, fold), limits)
+        epochs[group][c][fold], best[group][c][fold] = fitted.epochs, fitted.best_epoch
         left[group] -= 1
         if not left[group]:
-            job = jobs[groups[group][0]]
-            selection = Selection(job.configurations(), losses[group], epochs[group])
+            found = (losses[group], epochs[group], best[group])
+            selection = Selection(job.configurations(), *found, criterion=job.protocol.search_by)
             for number in groups[group]:
                 jobs[number].selection = selection
                 yield number, selection
+
+
+def _needs_search(job: Job) -> bool:
+    """Return whether there is a choice, or a number of epochs to find."""
+    count = len(job.configurations())
+    return count > 1 or (count == 1 and job.protocol.refit and job.protocol.training.patience > 0)
+
+
+def _held_out_score(
+    job: Job, configuration: int, member: Member, fitted: Fitted, data: Prepared, limits: Limits
+) -> float:
+    """Return how bad a configuration is on the held-out rows of a fold, by the criterion of the protocol."""
+    criterion = job.protocol.search_by
+    if criterion == "loss":
+        return held_out_loss(member, fitted)
+    if fitted.status != "ok":
+        return math.inf
+    method, _ = job.configurations()[configuration].applied(job.method, job.protocol.training)
+    network = finish(replace(member, method=method), fitted)
+    subject = TrainedSubject(method, job.protocol, job.split, member.seed, data, [network], limits)
+    name = "nll_categorical" if criterion == "nll" and job.split.task == "classification" else criterion
+    try:
+        value = score(held_out_forecast(subject), [name]).get(name, math.inf)
+    except DivergedError:
+        return math.inf
+    return value if math.isfinite(value) else math.inf
 
 
 def _chosen(job: Job) -> tuple[Method, Training]:
     """Return method and training as the search left them."""
     given = next(iter(job.configurations()), None)  # at most one, or there would be a selection
     chosen = job.selection.chosen if job.selection is not None else given
-    return chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
+    method, training = (
+        chosen.applied(job.method, job.protocol.training) if chosen else (job.method, job.protocol.training)
+    )
+    if job.protocol.refit:
+        epochs = training.epochs if job.selection is None else job.selection.epochs_to_refit
+        training = replace(training, epochs=epochs, patience=0)
+    return method, training
 
 
 def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, JobEvent]]:

@@ -147,6 +147,14 @@ class Fitted(Net):
     validation_loss: float | None = None
     history: Sequence[tuple[float, float]] = ()  # training and validation loss of each epoch; NaN: not validated
 
+    @property
+    def best_epoch(self) -> int:
+        """The epoch whose weights were kept, from 1: the best of early stopping, or the last one."""
+        if self.validation_loss is None:
+            return self.epochs
+        held = [math.inf if math.isnan(loss) else loss for _, loss in self.history]
+        return 1 + held.index(min(held))
+
 
 def bind_options(method: Method, values: Mapping[str, Tensor]) -> Method:
     """Return the method with its float options replaced by one member's tensors."""

@@ -60,6 +60,8 @@ def prepare(
     """Hold out rows (those of a fold, or the protocol's shares), scale, and move the data to the device."""
     none = torch.empty(0, dtype=torch.long)
     train, validation, calibration = (*fold, none) if fold else held_out(len(split.train_x), protocol, seed)
+    if protocol.refit and fold is None:
+        train, validation = torch.cat([train, validation]).sort().values, none
     used = train.numpy()
 
     train_x = split.train_x[used] if len(used) < len(split.train_x) else split.train_x  # no copy of the whole

@@ -52,6 +52,8 @@ class Selection:
     tried: Sequence[Configuration]
     losses: Sequence[Sequence[float]]  # of every configuration on every fold; infinite: diverged
     epochs: Sequence[Sequence[int]]
+    best_epochs: Sequence[Sequence[int]] = ()  # whose weights early stopping kept
+    criterion: str = "loss"  # what the losses are: `search_by` of the protocol
 
     @property
     def means(self) -> list[float]:
@@ -70,13 +72,19 @@ class Selection:
         """The best configuration."""
         return None if self.best is None else self.tried[self.best]
 
+    @property
+    def epochs_to_refit(self) -> int:
+        """The number of epochs that the best configuration needed: the mean of its folds."""
+        found = (self.best_epochs or self.epochs)[self.best or 0]
+        return max(1, round(sum(found) / len(found)))
+
     def record(self) -> dict[str, Any]:
         """Return the summary that is stored with a cell."""
         if self.best is None or self.chosen is None:
             return {"configurations": len(self.tried), "folds": len(self.losses[0])}
         return {
             "chosen": {**self.chosen.training, **self.chosen.method},
-            "validation_loss": self.means[self.best],
+            "validation_loss" if self.criterion == "loss" else f"validation_{self.criterion}": self.means[self.best],
             "configurations": len(self.tried),
             "folds": len(self.losses[self.best]),
             "epochs": list(self.epochs[self.best]),
@@ -86,11 +94,14 @@ class Selection:
         """Return the whole search as JSON; a loss that is not finite is null."""
         finite = [[loss if math.isfinite(loss) else None for loss in losses] for losses in self.losses]
         tried = [asdict(each) for each in self.tried]
-        return json.dumps({"tried": tried, "losses": finite, "epochs": self.epochs}, allow_nan=False)
+        best = {"best_epochs": self.best_epochs, "criterion": self.criterion}
+        return json.dumps({"tried": tried, "losses": finite, "epochs": self.epochs, **best}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Selection":
         """Return the search that `to_json` wrote."""
         content = json.loads(text)
         losses = [[math.inf if loss is None else loss for loss in each] for each in content["losses"]]
-        return cls([Configuration(**each) for each in content["tried"]], losses, content["epochs"])
+        tried = [Configuration(**each) for each in content["tried"]]
+        best = content.get("best_epochs", ()), content.get("criterion", "loss")
+        return cls(tried, losses, content["epochs"], *best)

@@ -162,7 +162,8 @@ def test_each_method_trains_by_its_own_settings_and_can_be_run_again(
     assert {epochs for (method, _), r in records.items() if method == "mc-dropout" for epochs in r["epochs"]} == {5}
     assert all(r["search"]["chosen"]["rate"] in (0.1, 0.3) for (m, _), r in records.items() if m == "mc-dropout")
     sources: dict[str, Any] = {
-        str(cell["key"]): provenance(cell) for cell in cells.to_dict("records") if cell["method"] == "mc-dropout"
+        str(key): provenance({"spec": text})
+        for key, text in cells[cells["method"] == "mc-dropout"][["key", "spec"]].itertuples(index=False)
     }
     again = tmp_path / "again.toml"
     again.write_text(suite_text([Row(suite.name, "toy", "mc-dropout", 2, sources, (0, 1), {}, 0, 0, 0)], 2), "utf-8")
