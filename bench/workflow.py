@@ -205,7 +205,9 @@ def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list
     chosen = list(dict.fromkeys(names or results.metrics or sorted(stored.index)))
     known = set(results.cells["method"])
     required = {method for method in methods if method in known}  # the comparison itself reports the others
-    return [declaration(name) for name in chosen if names or (name in stored.index and required <= stored[name])]
+    metrics = [declaration(name) for name in chosen if names or (name in stored.index and required <= stored[name])]
+    # Those without a better are described in reports; naming one is a mistake that the comparison itself reports.
+    return [metric for metric in metrics if names or metric.has_better]
 
 
 def write_report(

@@ -19,7 +19,7 @@ def lead_metrics(results: Results) -> list[Metric]:
     """Return the first metric of each task: the metric that a suite names first."""
     leads: dict[str, Metric] = {}
     for metric in metrics_of(results):
-        if metric.family != "cost":
+        if metric.family != "cost" and metric.has_better:
             leads.setdefault(metric.task, metric)
     return list(leads.values())
 

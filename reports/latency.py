@@ -170,7 +170,7 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
         bare = parts_of(other.frame["metric"])[0]
         for dataset in sorted(set(other.frame["dataset"]) & set(cost["dataset"])):
             fronts = []
-            for metric in metrics_of(other):
+            for metric in (metric for metric in metrics_of(other) if metric.has_better):
                 quality = other.frame[(bare == metric.name) & (other.frame["dataset"] == dataset)]
                 points = _points(quality, cost[cost["dataset"] == dataset])
                 if metric.family != "cost" and points["method"].nunique() > 1:

@@ -115,7 +115,7 @@ def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
     """Return the suite's metrics that the rows hold."""
     declared, present = catalogue(), set(rows["metric"])
     named = [name for name in results.metrics if name in present and name in declared]
-    return [declared[name] for name in named or sorted(present & set(declared))]
+    return [declared[name] for name in named or sorted(present & set(declared)) if declared[name].has_better]
 
 
 def _table(dataset: str, rows: pd.DataFrame, changes: Mapping[str, str], metrics: list[Metric]) -> Table:
@@ -156,7 +156,7 @@ def _panel(
             continue
         reach = 2 * error if math.isfinite(error) else 0.0
         clear = abs(mean) > reach > 0
-        gain = metric.loss(float(own["value"].mean())) < metric.loss(float(own["reference"].mean()))
+        gain = metric.better(float(own["value"].mean()), float(own["reference"].mean()))
         color = (style.BETTER if gain else style.WORSE) if clear else style.EVEN
         axis.errorbar(mean, place, xerr=reach, fmt="o", color=color, markersize=4, capsize=2, linewidth=1.2)
         drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
+DETECTION = [f"ood_{kind}{by}" for by in ("", "_mutual_information") for kind in ("auroc", "aupr", "fpr95")]
 ALL = "all"  # the name under which means over corruptions are stored, and the clean test set as severity 0
 
 
@@ -116,9 +117,9 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
             numbers += [(metric.name, *row) for row in found]
             worst = max((row[1] for row in found), default=0.0)
             ends = {row[0]: row[2] for row in found if row[1] == worst}
-            if ends:
+            if ends and metric.has_better:
                 findings.append(f"{metric.name}: {min(ends, key=lambda m: metric.loss(ends[m]))}")
-            axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_title(f"{metric.name} {arrow(metric)}".rstrip(), parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))
         style.legend(figure, methods_of(rows), points=True)
@@ -126,7 +127,7 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
     over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
     caption = (
         f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. "
-        f"Best at the greatest severity: {'; '.join(findings)}."
+        + (f"Best at the greatest severity: {'; '.join(findings)}." if findings else "")
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
 
@@ -142,7 +143,8 @@ def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
 
 def _detection(frame: pd.DataFrame) -> list[Block]:
     parts = parts_of(frame["metric"])
-    rows = frame.assign(foreign=parts[2])[(parts[0] == "ood_auroc") & (parts[2] != "") & ~parts[2].str.contains(":")]
+    known = frame.assign(base=parts[0], foreign=parts[2])[(parts[2] != "") & ~parts[2].str.contains("[:=]")]
+    rows = known[known["base"] == "ood_auroc"]
     if rows.empty:
         return []
     groups = rows.groupby(["dataset", "method", "foreign"], sort=False)["value"]
@@ -150,4 +152,21 @@ def _detection(frame: pd.DataFrame) -> list[Block]:
     table = cells.unstack("foreign").reset_index()
     numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
     caption = "AUROC of the uncertainty for telling foreign data from test data (higher is better, 0.5 is chance)"
-    return [Table(caption, table, name="foreign-data", numbers=numbers.reset_index())]
+    return [
+        Table(caption, table, name="foreign-data", numbers=numbers.reset_index()),
+        *_detection_table(pd.DataFrame(known[known["base"].str.startswith("ood_")])),
+    ]
+
+
+def _detection_table(rows: pd.DataFrame) -> list[Block]:
+    """Return all metrics of detection, by entropy and by mutual information, where there are more than the first."""
+    names = [name for name in DETECTION if name in set(rows["base"])]
+    if len(names) < 2:
+        return []
+    groups = rows[rows["base"].isin(names)].groupby(["dataset", "foreign", "method", "base"], sort=False)["value"]
+    table = groups.mean().unstack("base")[names].reset_index()
+    caption = (
+        "Detection of foreign data (the positive class) among as many test rows: AUROC and AUPR (higher is better, 0.5 "
+        "is chance), FPR95 (lower is better, 0.95 is chance), by predictive entropy and by mutual information"
+    )
+    return [Table(caption, table, name="foreign-data-detection", folded=True)]

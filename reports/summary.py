@@ -57,7 +57,7 @@ def _marks(results: Results, chosen: Mapping[str, list[Metric]]) -> dict[str, di
     if results.baseline is None:
         return {}
     settings = stats.Settings()
-    wanted = {m.name: m for metrics in chosen.values() for m in metrics if m.relative_to is None}
+    wanted = {m.name: m for metrics in chosen.values() for m in metrics if m.relative_to is None and m.has_better}
     found: dict[str, list[tuple[str, str, float, float]]] = {}
     for one in stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
         if results.baseline in one.methods:
@@ -86,11 +86,11 @@ def _table(
     for column, metric in enumerate(metrics, start=1):
         own = known.loc[metric.name]
         means, spreads, counts = (own[name].to_dict() for name in ("mean", "spread", "count"))
-        data[f"{metric.name} {arrow(metric)}"] = [
+        data[f"{metric.name} {arrow(metric)}".rstrip()] = [
             _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
             for m in methods
         ]
-        losses = {m: metric.loss(float(means[m])) for m in methods if m in means}
+        losses = {m: metric.loss(float(means[m])) for m in methods if m in means and metric.has_better}
         best = min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf)
         if math.isfinite(best) and len(losses) > 1:
             bold |= {(methods.index(m), column) for m, loss in losses.items() if loss == best}

@@ -26,7 +26,7 @@ def markdown(metrics: Iterable[Metric]) -> str:
 
 
 def _cells(metric: Metric) -> tuple[str, ...]:
-    best = f"{metric.target:g}" if metric.direction == "target" else metric.direction
+    best = f"{metric.target:g}" if metric.direction == "target" else metric.direction if metric.has_better else "–"
     needs = ", ".join(sorted(metric.needs)) or "-"
     return (f"`{metric.name}`", metric.task, best, metric.unit, needs, metric.formula, metric.source)
 

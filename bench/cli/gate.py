@@ -157,7 +157,7 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> No
         for change in one.changes:
             version, label = one.series.versions[change.at], one.series.label
             click.echo(
-                f"{'better' if change.better else 'worse '} since {version.name}: {label.method} on {label.dataset}: "
+                f"{change.verdict:<6} since {version.name}: {label.method} on {label.dataset}: "
                 f"{change.before:.4g} -> {change.after:.4g}  {version.subject}".rstrip()
             )
     if any(one.changes for one in found.lines):

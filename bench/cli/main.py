@@ -62,7 +62,8 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "metrics":
         from bench.metrics import catalogue
 
-        fields = ("task", "family", "direction", "target", "unit", "needs", "formula", "source", "relative_to")
+        fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
+        fields += ["relative_to", "biased_in_draws"]
         rows = []
         for m in catalogue().values():
             summary = f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}"
@@ -76,6 +77,8 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _better(direction: str, target: float | None) -> str:
+    if direction == "none":
+        return "descriptive: no value is better"
     return f"target {target:g}" if target is not None else f"{direction} is better"
 
 

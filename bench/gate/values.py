@@ -53,15 +53,20 @@ class Measured:
 
 
 def gated_metrics(suite: Suite) -> list[str]:
-    """Return the metrics that are gated: those that the suite lists for the gate or its tables, else all."""
-    return list(suite.gate.metrics or suite.metrics or catalogue())
+    """Return the metrics that are gated: those that the suite lists for the gate or its tables, else all.
+
+    A metric without a better is never gated.
+    """
+    names = suite.gate.metrics or suite.metrics or catalogue()
+    return [name for name in names if (metric := find_declaration(name)) is None or metric.has_better]
 
 
 def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int]) -> Measured:
     """Return what a store holds of some metrics at some seeds."""
     frame, cells = results.frame, results.cells
     stored = [str(name) for name in frame["metric"].unique()]
-    gated = [name for name in stored if ({name, name.partition("@")[0]} & set(metrics)) and find_declaration(name)]
+    wanted = [name for name in stored if {name, name.partition("@")[0]} & set(metrics)]
+    gated = [name for name in wanted if (metric := find_declaration(name)) is not None and metric.has_better]
     frame = frame[frame["metric"].isin(gated) & frame["seed"].isin(seeds)]
     cells = cells[cells["seed"].isin(seeds)]
     table = frame.pivot(index=["dataset", "method", "metric"], columns="seed", values="value")

@@ -30,7 +30,12 @@ class Change:
     before: float  # means over the seeds that both sides have
     after: float
     p: float  # of the test between its neighbours; significant below `Histories.level`
-    better: bool
+    better: bool | None  # None: a metric of which no value is better
+
+    @property
+    def verdict(self) -> str:
+        """Better, worse, or different where no value is better."""
+        return "different" if self.better is None else "better" if self.better else "worse"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +96,7 @@ def _changes(series: Series, level: float) -> tuple[Change, ...]:
 
 def _change(cut: int, before: Array, after: Array, p: float, metric: Metric) -> Change:
     old, new = (float(side.mean()) for side in _paired(before, after))
-    return Change(cut, old, new, p, metric.better(new, old))
+    return Change(cut, old, new, p, metric.better(new, old) if metric.has_better else None)
 
 
 def _cuts(values: Array, metric: Metric, level: float, begin: int, end: int) -> Iterator[int]:

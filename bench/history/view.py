@@ -76,7 +76,7 @@ def _change(change: Change, version: Version, places: int) -> ChangeView:
     while places < 7 and format_number(change.before, places) == format_number(change.after, places):
         places += 1
     before, after = (format_number(mean, places) for mean in (change.before, change.after))
-    return ChangeView(version, before, after, "better" if change.better else "worse")
+    return ChangeView(version, before, after, change.verdict)
 
 
 def page_content(found: Histories, lines: Sequence[LineView]) -> dict[str, Any]:

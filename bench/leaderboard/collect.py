@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,8 +16,8 @@ from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, list_rows
-from bench.metrics import Metric, catalogue, declaration
-from bench.stats import Settings
+from bench.metrics import Metric, catalogue, declaration, find_declaration
+from bench.stats import CellCounts, Settings, methods_with_equal_draws
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -63,6 +63,9 @@ def collect(
     for name in suites:
         if name not in known:
             raise unknown_name("suite", name, known, f"--store {store.address}")
+    for name in metrics:
+        if (metric := find_declaration(name)) is not None and not metric.has_better:
+            raise UserError(f"--metric {name}: it describes predictions; no value of it is better, so it has no board")
     if not known:
         raise UserError(f"--store {store.address}: no results yet; make some with 'uqbench run SUITE'")
     about: list[SuiteSummary] = []
@@ -110,10 +113,11 @@ def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[s
 def board_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
     """Return the metrics of a suite's boards: those named, else what the suite shows first, and what it costs.
 
-    A metric that is stored under conditions only (`NAME@CONDITION`) is shown under each of them.
+    A metric that is stored under conditions only (`NAME@CONDITION`) is shown under each of them; one without a better
+    has no board.
     """
     stored = sorted(set(results.frame["metric"]))
-    known = [name for name in stored if name.partition("@")[0] in catalogue()]
+    known = [name for name in stored if (metric := find_declaration(name)) is not None and metric.has_better]
     if chosen and ALL not in chosen:
         return [name for name in dict.fromkeys(chosen) if name in known]
     if chosen or not results.metrics:
@@ -139,6 +143,7 @@ def _boards(
     frame = results.frame[results.frame["key"].isin(sources) & results.frame["metric"].isin(list(metrics))]
     frame = frame.assign(device=frame["key"].map(sources))
     cells = results.cells.assign(device=results.cells["key"].map(sources))
+    counts = CellCounts.of(results.cells)
     for metric in map(declaration, metrics):
         values = frame[frame["metric"] == metric.name]
         for task in sorted({tasks[dataset] for dataset in set(values["dataset"])}):
@@ -152,9 +157,12 @@ def _boards(
                 if board is not None:
                     yield board
             for dataset, own in part.groupby("dataset", sort=True):
-                on_dataset = [row for row in of_task if row.dataset == dataset]
-                for chosen in _by_device(on_dataset, own, metric, task):
-                    yield dataset_board(chosen, settings)
+                methods = [row.method for row in of_task if row.dataset == dataset]
+                methods, note = methods_with_equal_draws(metric, [str(dataset)], methods, counts)
+                on_dataset = [row for row in of_task if row.dataset == dataset and row.method in methods]
+                for chosen in _by_device(on_dataset, own[own["method"].isin(methods)], metric, task):
+                    board = dataset_board(chosen, settings)
+                    yield replace(board, notes=(*board.notes, note)) if note else board
 
 
 def _by_device(rows: Sequence[Row], values: pd.DataFrame, metric: Metric, task: str) -> Iterator[Selection]:

@@ -6,9 +6,12 @@ Pure functions over arrays do the work; a `Metric` declares one of them; `score`
 from bench.metrics.calibration import (
     ReliabilityCurve,
     adaptive_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_curve,
+    root_mean_squared_calibration_error,
+    smooth_calibration_error,
 )
 from bench.metrics.classification import (
     BrierSplit,
@@ -20,7 +23,7 @@ from bench.metrics.classification import (
     top_k_accuracy,
 )
 from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
-from bench.metrics.detection import auroc, average_precision, false_positive_rate
+from bench.metrics.detection import auroc, average_precision, detection_scores, false_positive_rate
 from bench.metrics.discovery import catalogue, condition, declaration, find_declaration
 from bench.metrics.forecast import Forecast, TargetScale
 from bench.metrics.intervals import (
@@ -63,8 +66,16 @@ from bench.metrics.selective import (
     risk_coverage_curve,
     sparsification_error,
 )
+from bench.metrics.sets import mean_set_size, set_coverage, singleton_share, size_stratified_coverage
 from bench.metrics.sorting import sort_by_score
-from bench.metrics.uncertainty import entropy, expected_entropy, mutual_information, predictive_entropy, total_variance
+from bench.metrics.uncertainty import (
+    entropy,
+    expected_entropy,
+    mutual_information,
+    predictive_entropy,
+    total_variance,
+    variation_ratio,
+)
 
 __all__ = ["BrierSplit", "Forecast", "Intervals", "Metric", "PitHistogram", "QuantileCurve", "ReliabilityCurve"]
 __all__ += ["RiskCoverage", "TargetScale"]
@@ -79,3 +90,6 @@ __all__ += ["mutual_information", "pit_histogram", "pit_values", "predictive_ent
 __all__ += ["quantile_curve", "r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage_curve"]
 __all__ += ["root_mean_squared_error", "score", "sharpness", "sort_by_score", "sparsification_error"]
 __all__ += ["standardised_log_loss", "top_k_accuracy", "total_variance", "width_of", "winkler_score"]
+__all__ += ["debiased_calibration_error", "root_mean_squared_calibration_error", "smooth_calibration_error"]
+__all__ += ["detection_scores", "mean_set_size", "set_coverage", "singleton_share", "size_stratified_coverage"]
+__all__ += ["variation_ratio"]

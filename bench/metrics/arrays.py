@@ -95,6 +95,14 @@ def correct_array(values: ArrayLike, rows: int, name: str = "correct") -> FloatA
     return given.astype(np.float64, copy=False)
 
 
+def set_array(values: ArrayLike, rows: int, classes: int, name: str = "sets") -> BoolArray:
+    """Return `values` as booleans [rows, classes]: which classes a row's prediction set has."""
+    array = numeric_array(values, name, (rows, classes))
+    if array.dtype != np.bool_:
+        raise UserError(f"{name}: expected booleans (is the class in the set?), got an array of type {array.dtype}")
+    return array
+
+
 def variance_array(values: ArrayLike, rows: int, name: str = "variance") -> FloatArray:
     """Return `values` as float64 variances [rows], none negative; a single number serves every row."""
     array = np.broadcast_to(np.asarray(values), (rows,)) if np.ndim(values) == 0 else np.asarray(values)

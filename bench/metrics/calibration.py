@@ -11,6 +11,8 @@ from bench.metrics.bins import bin_edges, bin_index
 from bench.metrics.metric import Metric, Template
 from bench.metrics.sorting import sort_by_score
 
+GRID = 8192  # points of the smooth calibration error, finer than any width that a million rows have
+
 
 class ReliabilityCurve(NamedTuple):
     """Per bin its lower edge, number of rows, mean confidence and accuracy, [bins + 1] each; empty bins have NaN means.
@@ -55,6 +57,57 @@ def maximum_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: i
     return float(np.nanmax(np.abs(curve.accuracy - curve.confidence)))
 
 
+def root_mean_squared_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+    """Return sqrt(sum_b (n_b / N) (accuracy_b - mean confidence_b)^2), the l2 form of the ECE; same bins.
+
+    Kumar, Liang and Ma, Verified Uncertainty Calibration, NeurIPS 2019; torchmetrics' norm "l2". Never below the ECE.
+    """
+    squared, _, share = _squared_gaps(confidence, correct, bins)
+    return float(np.sqrt(np.sum(share * squared)))
+
+
+def debiased_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+    """Return the l2 calibration error without the part that the finite number of rows adds to every bin.
+
+    sqrt(max(0, sum_b (n_b / N) ((accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1)))): Kumar,
+    Liang and Ma, NeurIPS 2019, after Brocker, Estimating Reliability and Resolution of Probability Forecasts, Climate
+    Dynamics 2012. The square is unbiased for the binned confidences; its root is 0 where the square is negative. A bin
+    of one row has no variance and counts as 0, as in their code.
+    """
+    squared, variance, share = _squared_gaps(confidence, correct, bins)
+    unbiased = np.where(np.isnan(variance), 0.0, squared - variance)
+    return float(np.sqrt(max(np.sum(share * unbiased), 0.0)))
+
+
+def smooth_calibration_error(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Return smECE, the calibration error smoothed by a Gaussian kernel that is as wide as the error itself.
+
+    Blasiok and Nakkiran, Smooth ECE, ICLR 2024. With the kernel K_s of a Gaussian of standard deviation s reflected at
+    0 and 1, smECE_s = integral over u in [0, 1] of |(1/N) sum_i K_s(u, confidence_i) (correct_i - confidence_i)|. It
+    falls with s, and smECE is the one s with smECE_s = s. No bins: it is continuous in the confidences.
+
+    The residuals are spread over a grid of 8,192 cells, each over its two neighbours; the reflected Gaussian multiplies
+    the cosine transform of the grid, so that one width takes O(grid log grid) whatever N is.
+    """
+    from scipy.fft import dct, idct
+    from scipy.optimize import brentq
+
+    scores, hits = _checked(confidence, correct)
+    place = np.clip(scores * GRID - 0.5, 0.0, GRID - 1.0)
+    left = np.minimum(place.astype(np.int64), GRID - 2)
+    to_right = place - left
+    residual = (hits - scores) / scores.size
+    mass = np.bincount(left, weights=residual * (1.0 - to_right), minlength=GRID)
+    mass += np.bincount(left + 1, weights=residual * to_right, minlength=GRID)
+    waves, damping = dct(mass, type=2), -0.5 * np.square(np.pi * np.arange(GRID))
+
+    def excess(width: float) -> float:
+        return float(np.abs(idct(waves * np.exp(damping * width**2), type=2)).sum()) - width
+
+    # At width 0 it is the sum of the residuals' sizes, at most 1; there is a root unless all of them are 0.
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-13)) if mass.any() else 0.0
+
+
 def adaptive_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
     """ECE over `bins` bins of equally many rows, sorted by confidence; bin b ends at row floor(b N / bins).
 
@@ -70,6 +123,16 @@ def adaptive_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: 
     return float(np.abs(np.diff(running[ends])).sum() / scores.size)
 
 
+def _squared_gaps(confidence: ArrayLike, correct: ArrayLike, bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return, of the bins that hold a row, the squared gap, the variance of its accuracy (NaN: one row), its share."""
+    curve = reliability_curve(confidence, correct, bins)
+    filled = curve.rows > 0
+    rows, mean_correct = curve.rows[filled], curve.accuracy[filled]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.where(rows > 1, mean_correct * (1.0 - mean_correct) / (rows - 1), np.nan)
+    return np.square(mean_correct - curve.confidence[filled]), variance, rows / rows.sum()
+
+
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, FloatArray]:
     scores = float_array(confidence, "confidence", (None,))
     if scores.min() < 0 or scores.max() > 1 + 1e-3:
@@ -77,6 +140,7 @@ def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, Flo
     return scores, correct_array(correct, scores.size)
 
 
+_KUMAR = "Kumar, Liang and Ma, NeurIPS 2019"
 _error = Template("classification", "calibration", "probability", needs="probabilities")
 METRICS: tuple[Metric, ...] = (
     _error(
@@ -87,6 +151,20 @@ METRICS: tuple[Metric, ...] = (
     _error("ece_adaptive", "as ece, over 15 bins of equally many rows", "Mukhoti et al., NeurIPS 2020").by(
         lambda f: adaptive_calibration_error(f.confidence, f.correct)
     ),
+    _error("ece_l2", "sqrt(sum_b (n_b / N) (accuracy_b - confidence_b)^2), the bins of ece", _KUMAR).by(
+        lambda f: root_mean_squared_calibration_error(f.confidence, f.correct)
+    ),
+    _error(
+        "ece_debiased",
+        "ece_l2 with accuracy_b (1 - accuracy_b) / (n_b - 1) taken from each square; 0 where their sum is negative",
+        f"{_KUMAR}; Brocker, Climate Dynamics 2012",
+    ).by(lambda f: debiased_calibration_error(f.confidence, f.correct)),
+    _error(
+        "ece_smooth",
+        "the s with s = integral_u abs(mean_i K_s(u, confidence_i) (correct_i - confidence_i)), K_s a Gaussian of "
+        "standard deviation s reflected at 0 and 1",
+        "Blasiok and Nakkiran, ICLR 2024",
+    ).by(lambda f: smooth_calibration_error(f.confidence, f.correct)),
     _error(
         "mce",
         "max_b abs(accuracy_b - confidence_b), the bins of ece that hold a row",

@@ -51,6 +51,15 @@ def false_positive_rate(negatives: ArrayLike, positives: ArrayLike, recall: floa
     return float(false_alarms[first] / false_alarms[-1])
 
 
+def detection_scores(clean: ArrayLike, foreign: ArrayLike, by: str = "") -> dict[str, float]:
+    """Return the metrics of a score that should be higher for foreign or shifted rows (the positives) than for clean.
+
+    `by` is the ending of the metrics' names: none for the predictive entropy, "_mutual_information".
+    """
+    measures = {"ood_auroc": auroc, "ood_aupr": average_precision, "ood_fpr95": false_positive_rate}
+    return {f"{name}{by}": measure(clean, foreign) for name, measure in measures.items()}
+
+
 def _sets(negatives: ArrayLike, positives: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return float_array(negatives, "negatives", (None,)), float_array(positives, "positives", (None,))
 
@@ -78,7 +87,8 @@ def _of_errors(measure: Callable[[ArrayLike, ArrayLike], float]) -> Callable[[Fo
     return compute
 
 
-_HENDRYCKS = "Hendrycks and Gimpel, ICLR 2017"
+_HENDRYCKS, _LIANG = "Hendrycks and Gimpel, ICLR 2017", "Liang, Li and Srikant, ICLR 2018"
+_SMITH = "Smith and Gal, UAI 2018"
 _errors = Template("classification", "detection", "probability", "higher", needs="probabilities")
 _foreign = replace(_errors, needs="")
 METRICS: tuple[Metric, ...] = (
@@ -89,9 +99,7 @@ METRICS: tuple[Metric, ...] = (
         _of_errors(average_precision)
     ),
     replace(_errors, direction="lower")(
-        "error_fpr95",
-        "share of right rows flagged when 95 % of the wrong ones are, by 1 - max_c p_c",
-        "Liang, Li and Srikant, ICLR 2018",
+        "error_fpr95", "share of right rows flagged when 95 % of the wrong ones are, by 1 - max_c p_c", _LIANG
     ).by(_of_errors(false_positive_rate)),
     _foreign(
         "ood_auroc",
@@ -101,6 +109,22 @@ METRICS: tuple[Metric, ...] = (
     _foreign(
         "ood_auroc_mutual_information",
         "as ood_auroc, by the mutual information between draws and class; with at least two draws",
-        "Smith and Gal, UAI 2018",
+        _SMITH,
+    ).by_probe(),
+    _foreign(
+        "ood_aupr",
+        "average precision of the predictive entropy for foreign or shifted rows (positive) among clean test rows",
+        _HENDRYCKS,
+    ).by_probe(),
+    _foreign(
+        "ood_aupr_mutual_information", "as ood_aupr, by the mutual information between draws and class", _SMITH
+    ).by_probe(),
+    replace(_foreign, direction="lower")(
+        "ood_fpr95",
+        "share of clean test rows flagged when 95 % of the foreign or shifted rows (positive) are, by entropy",
+        _LIANG,
+    ).by_probe(),
+    replace(_foreign, direction="lower")(
+        "ood_fpr95_mutual_information", "as ood_fpr95, by the mutual information between draws and class", _LIANG
     ).by_probe(),
 )

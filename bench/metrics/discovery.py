@@ -18,11 +18,15 @@ from bench.metrics import (
     regression,
     robustness,
     selective,
+    sets,
+    uncertainty,
 )
 from bench.metrics.metric import Metric
 
 GROUP = "bench.metrics"
-_PARTS = (regression, crps, intervals, quantiles, classification, calibration, selective, detection, robustness, cost)
+_REGRESSION = (regression, crps, intervals, quantiles)
+_CLASSIFICATION = (classification, calibration, selective, detection, uncertainty, sets)
+_PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost)
 BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)
 
 

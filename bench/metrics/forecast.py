@@ -17,6 +17,7 @@ from bench.metrics.arrays import (
     numeric_array,
     require_distributions,
     require_finite,
+    set_array,
 )
 from bench.metrics.sorting import sort_by_score
 
@@ -50,6 +51,7 @@ class Forecast:
     - `draw_variance`: [T, N], the variance each draw states by itself (heteroscedastic heads), original units squared.
     - `noise_variance`: the fitted observation noise 1/tau, original units squared (see `fit_noise_variance`).
     - `scale`: of the training targets, for standardised and min-max units.
+    - `sets`: [N, C] booleans, the classes of each row's prediction set.
 
     Construction checks all of it and raises UserError; the properties are computed once, in float64.
     """
@@ -60,6 +62,7 @@ class Forecast:
     draw_variance: NDArray[Any] | None = None
     noise_variance: float | None = None
     scale: TargetScale | None = None
+    sets: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.task == "regression":
@@ -67,12 +70,16 @@ class Forecast:
             require_finite(draws, "draws")
             observed: NDArray[Any] = float_array(self.observed, "observed", (draws.shape[1],))
             self._check_variances(draws.shape)
+            if self.sets is not None:
+                raise UserError("sets belong to classification, not to regression")
         elif self.task == "classification":
             draws = numeric_array(self.draws, "draws", (None, None, None))
             require_distributions(draws, "draws")
             observed = label_array(self.observed, draws.shape[1], draws.shape[2])
             if self.draw_variance is not None or self.noise_variance is not None:
                 raise UserError("draw_variance and noise_variance belong to regression, not to classification")
+            if self.sets is not None:
+                object.__setattr__(self, "sets", set_array(self.sets, draws.shape[1], draws.shape[2]))
         else:
             raise UserError(f"task must be 'regression' or 'classification', got {self.task!r}")
         object.__setattr__(self, "draws", draws)

@@ -35,6 +35,7 @@ DEFAULTS: Mapping[str, tuple[Margin, Margin, Margin]] = {
     "detection": (Margin(0.01, True), Margin(0.02, False), Margin(0.01, False)),
     "cost": (Margin(0.2, True), Margin(0.02, False), Margin(0.01, False)),
 }
+DESCRIPTIVE = Margin(0.05, True)  # of values without a better: for the change points of a history, never for the gate
 
 
 def read_margin(given: float | str, where: str) -> Margin:
@@ -59,6 +60,8 @@ def margin_of(metric: Metric, given: Mapping[str, Margin]) -> Margin:
     bare = metric.name.partition("@")[0]  # what comes after it is a condition
     if bare in given:
         return given[bare]
+    if not metric.has_better:
+        return DESCRIPTIVE
     positive, signed, target = DEFAULTS[metric.family]
     own = target if metric.direction == "target" else signed if metric.signed else positive
     family = given.get(metric.family)
@@ -74,6 +77,8 @@ def read_margins(given: Mapping[str, float | str], known: Mapping[str, Metric], 
             raise unknown_name("metric or family", name, {*known, *DEFAULTS}, where)
         margin = margins[name] = read_margin(text, f"{where}.{name}")
         metric = known.get(name)
+        if metric and not metric.has_better:
+            raise UserError(f"{where}.{name}: no value of {name} is better than another: it is never gated")
         if metric and margin.relative and (metric.signed or metric.direction == "target"):
             kind = "has a target" if metric.direction == "target" else "may be negative"
             raise UserError(f"{where}.{name}: {name} {kind}: give a margin in its unit such as 0.02, not {text!r}")

@@ -10,10 +10,10 @@ from bench.errors import UserError
 from bench.metrics.forecast import Forecast
 
 Task = Literal["regression", "classification", "any"]
-Family = Literal["predictive", "calibration", "selective", "detection", "cost"]
-Direction = Literal["lower", "higher", "target"]
+Family = Literal["predictive", "calibration", "selective", "detection", "cost", "descriptive"]
+Direction = Literal["lower", "higher", "target", "none"]
 PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
-NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline", "probe"})
+NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline", "probe", "sets"})
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,16 @@ class Metric:
     """One metric, declared once.
 
     `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
-    observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split).
+    observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split), "sets"
+    (prediction sets beside the probabilities).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
     has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
     so that a share of it is meaningless.
+
+    A metric of direction "none" (family "descriptive") describes predictions: none of its values is better, so it is
+    stored and shown, and never compared, ranked or gated. One that is `biased_in_draws` has an expectation that depends
+    on the number of draws T, so methods are compared by it at equal T only.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Metric:
     compute: Callable[[Forecast], float] | None
     relative_to: str | None = None
     signed: bool = False
+    biased_in_draws: bool = False
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
@@ -56,6 +62,8 @@ class Metric:
                 raise reject(f"{field} {value!r} is none of {', '.join(known)}")
         if (self.direction == "target") != (self.target is not None):
             raise reject("a target value goes with direction 'target' and with no other")
+        if (self.direction == "none") != (self.family == "descriptive"):
+            raise reject("direction 'none' and family 'descriptive' go together")
         if self.target is not None and not math.isfinite(self.target):
             raise reject(f"the target must be finite, got {self.target}")
         if not self.needs <= NEEDS:
@@ -74,11 +82,19 @@ class Metric:
             "scale": forecast.scale is not None,
             "baseline": False,
             "probe": False,
+            "sets": forecast.sets is not None,
         }
         return self.task in ("any", forecast.task) and all(has[need] for need in self.needs)
 
+    @property
+    def has_better(self) -> bool:
+        """Whether some values are better than others; false for a metric that only describes predictions."""
+        return self.direction != "none"
+
     def loss(self, value: float) -> float:
         """Return `value` as a number of which lower is better: itself, its negative, or its distance to the target."""
+        if not self.has_better:
+            raise UserError(f"metric {self.name!r} describes predictions: no value of it is better than another")
         if self.direction == "target":
             return abs(value - (self.target or 0.0))
         return -value if self.direction == "higher" else value
@@ -108,6 +124,7 @@ class Template:
     needs: str = ""  # separated by spaces
     signed: bool = False
     target: float | None = None
+    biased_in_draws: bool = False
     name: str = ""
     formula: str = ""
     source: str = ""
@@ -131,4 +148,5 @@ class Template:
 
     def _metric(self, compute: Callable[[Forecast], float] | None, need: str = "", other: str | None = None) -> Metric:
         needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
-        return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, self.signed)
+        flags = (self.signed, self.biased_in_draws)
+        return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, *flags)

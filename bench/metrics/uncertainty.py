@@ -1,4 +1,9 @@
-"""Uncertainty scores of classification draws [T, N, C], one number per row: larger means less certain."""
+"""Uncertainty scores of classification draws [T, N, C], one number per row: larger means less certain.
+
+Their means over rows are stored as metrics that describe a forecast. No value of them is better: a forecast of low
+entropy may be right or overconfident. All three are biased in T: with few draws the entropy of their mean, the share
+that disagrees and their disagreement are underestimated.
+"""
 
 from typing import Any
 
@@ -7,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, numeric_array, probability_array, require_distributions, row_blocks
+from bench.metrics.metric import Metric, Template
 
 
 def entropy(probabilities: ArrayLike) -> FloatArray:
@@ -41,6 +47,23 @@ def mutual_information(draws: ArrayLike) -> FloatArray:
     _require_two(array)
     gap: FloatArray = np.maximum(predictive_entropy(array) - expected_entropy(array), 0.0)
     return gap
+
+
+def variation_ratio(draws: ArrayLike) -> FloatArray:
+    """Return the share of draws whose most probable class is not the one that most draws have.
+
+    Freeman, Elementary Applied Statistics, 1965; for draws of a network Gal, Uncertainty in Deep Learning, 2016. Of
+    equally probable classes in a draw the first counts. With one draw it would be 0 for every row: that is an error.
+    """
+    array = _checked(draws)
+    _require_two(array)
+    count, rows, classes = array.shape
+    votes = np.zeros(rows * classes, dtype=np.int64)
+    first = np.arange(rows) * classes
+    for draw in array:
+        votes[first + draw.argmax(axis=1)] += 1  # one vote per row: no index occurs twice
+    share: FloatArray = 1.0 - votes.reshape(rows, classes).max(axis=1) / count
+    return share
 
 
 def total_variance(draws: ArrayLike) -> FloatArray:
@@ -85,3 +108,25 @@ def _entropy_rows(p: FloatArray) -> FloatArray:
     # Probabilities whose sum is 1 + 1e-7 may have an entropy of -1e-7 when one of them is all.
     np.maximum(rows, 0.0, out=rows)
     return rows
+
+
+_describes = Template("classification", "descriptive", "nat", "none", "probabilities draws", biased_in_draws=True)
+METRICS: tuple[Metric, ...] = (
+    _describes(
+        "predictive_entropy",
+        "mean_i H[p_i], p_i the mean over draws; H[p] = -sum_c p_c log p_c",
+        "Shannon, Bell System Technical Journal 1948; Gal 2016",
+        needs="probabilities",
+    ).by(lambda f: float(entropy(f.mean).mean())),
+    _describes(
+        "mutual_information",
+        "mean_i (H[mean_t p_it] - mean_t H[p_it]), between draws and class, never below 0",
+        "Houlsby et al. 2011",
+    ).by(lambda f: float(mutual_information(f.draws).mean())),
+    _describes(
+        "variation_ratio",
+        "mean_i (1 - share of draws that have the most frequent of the draws' top classes)",
+        "Freeman 1965; Gal 2016",
+        unit="probability",
+    ).by(lambda f: float(variation_ratio(f.draws).mean())),
+)

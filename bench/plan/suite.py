@@ -235,6 +235,8 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
             for metric in named:
                 if metric.partition("@")[0] not in catalogue():
                     raise unknown_name("metric", metric, catalogue(), f"{where}: {key}")
+                if key == "gate.metrics" and not catalogue()[metric.partition("@")[0]].has_better:
+                    raise UserError(f"{where}: {key}: no value of {metric} is better than another: it is never gated")
         suite._margins = read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
     return suite
 

@@ -39,7 +39,7 @@ class Score(Probe):
 
 def finding_of(split: Split, forecast: Forecast) -> Finding:
     """Return the score of a forecast and what its figures are drawn from."""
-    return Finding(score(forecast), _curves(split, forecast))
+    return Finding(score(forecast), _curves(split, forecast), {"draws": forecast.draw_count})
 
 
 def forecast_of(subject: TrainedSubject) -> Forecast:

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from bench.api import Array, Split
 from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
 from bench.errors import UserError, unknown_name
-from bench.metrics import Forecast, auroc, entropy, mutual_information, score
+from bench.metrics import Forecast, detection_scores, entropy, mutual_information, score
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
 from bench.spec.protocol import CLOSED, Count
@@ -85,7 +85,7 @@ class Shift(Probe):
             images = foreign_test_images(original, name, subject.seed)
             foreign = self._forecast(subject, images, f"at the foreign images {name!r}")
             metrics |= {f"{metric}@{name}": value for metric, value in _detection(clean, foreign)}
-        return Finding(metrics, finding.arrays)
+        return replace(finding, metrics=metrics)
 
     def _forecast(self, subject: TrainedSubject, images: Array, where: str) -> Forecast:
         try:
@@ -104,10 +104,11 @@ class Shift(Probe):
 
 
 def _detection(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
-    """Yield how well the uncertainty separates other images from the clean test images."""
-    yield "ood_auroc", auroc(entropy(own.mean), entropy(other.mean))
+    """Yield how well the uncertainty separates other images (the positives) from the clean test images."""
+    yield from detection_scores(entropy(own.mean), entropy(other.mean)).items()
     if own.draw_count > 1:
-        yield "ood_auroc_mutual_information", auroc(mutual_information(own.draws), mutual_information(other.draws))
+        scores = mutual_information(own.draws), mutual_information(other.draws)
+        yield from detection_scores(*scores, by="_mutual_information").items()
 
 
 def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
-from bench.stats import average_ranks, losses, pair_repeats
+from bench.stats import CellCounts, average_ranks, losses, methods_with_equal_draws, pair_repeats
 from bench.store.results import StoredResults
 from bench.text_tables import cut
 
@@ -44,7 +44,8 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
 def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
     present, known = set(frame["metric"]), catalogue()
     named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
-    chosen = [m for m in named or [known[name] for name in known if name in present] if m.relative_to is None]
+    stored = named or [known[name] for name in known if name in present]
+    chosen = [metric for metric in stored if metric.relative_to is None and metric.has_better]
     tasks = {metric.task: [m for m in chosen if m.task == metric.task] for metric in chosen}
     each = -(-COLUMNS // max(len(tasks), 1))  # a suite of both tasks shows some of each
     return [metric for own in tasks.values() for metric in own[:each]][:COLUMNS]
@@ -53,6 +54,7 @@ def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
 def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[dict[str, float], int]:
     rows = frame[frame["metric"] == metric.name]
     methods: Sequence[str] = [str(method) for method in dict.fromkeys(rows["method"])]
+    methods, _ = methods_with_equal_draws(metric, sorted(set(rows["dataset"])), methods, CellCounts.of(cells))
     if len(methods) < 2:
         return {}, 0
     try:

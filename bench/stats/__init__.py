@@ -21,6 +21,7 @@ from bench.stats.compare import Comparison, DatasetComparison, Interval, compare
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
+from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
 from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
 from bench.stats.rank import MethodRank, PairTest, Ranking, rank
@@ -53,7 +54,15 @@ __all__ += ["adjust_p_values", "average_ranks", "bca_interval", "benjamini_hochb
 __all__ += ["compare_all_pairs", "compare_each", "correlated_t_test", "critical_difference", "detectable_difference"]
 __all__ += ["equivalence_test", "friedman", "friedman_demsar", "holm", "hull", "iman_davenport"]
 __all__ += ["improvement_probabilities", "improvement_probability", "interquartile_mean", "interquartile_mean_interval"]
-__all__ += ["losses", "nemenyi", "pair_repeats", "pairs_needed", "percentile_interval", "performance_profile"]
+__all__ += [
+    "losses",
+    "methods_with_equal_draws",
+    "nemenyi",
+    "pair_repeats",
+    "pairs_needed",
+    "percentile_interval",
+    "performance_profile",
+]
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "signed_rank"]
 __all__ += ["smallest_permutation_p", "standardised_difference", "superiority", "t_interval", "t_test"]
-__all__ += ["variance_factor", "wilcoxon_holm", "wilcoxon_test"]
+__all__ += ["unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]

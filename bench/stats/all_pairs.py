@@ -4,7 +4,7 @@ For tables that mark differences and for matrices of wins, where a whole `Compar
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from bench.stats import tests
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare import FEWEST_PAIRS
 from bench.stats.effects import superiority
+from bench.stats.equal_draws import draws_of
 from bench.stats.pairing import MetricLike, grids, losses, splits_overlap
 from bench.stats.settings import Settings
 from bench.stats.tests import Array
@@ -38,7 +39,10 @@ class PairwiseTests:
 def compare_all_pairs(
     frame: pd.DataFrame, measures: Sequence[MetricLike], *, cells: Cells = None, settings: Settings = Settings()
 ) -> list[PairwiseTests]:
-    """Return the tests of every dataset and metric; p-values are not corrected, because the caller knows the family."""
+    """Return the tests of every dataset and metric; p-values are not corrected, because the caller knows the family.
+
+    By a metric that is biased in the number of draws T, methods of different T are not compared (NaN, no pairs).
+    """
     counts = CellCounts.of(cells)
     wanted = {measure.name: measure for measure in measures}
     shares: dict[str, float] = {}  # test shares; the same for all metrics of a dataset
@@ -48,8 +52,18 @@ def compare_all_pairs(
             overlap = splits_overlap(grid.dataset, grid.splits, counts)
             shares[grid.dataset] = settings.test_share if overlap else 0.0
         numbers = losses(grid.values.T, wanted[grid.metric])
-        tables.append(_compare_grid(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset]))
+        table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset])
+        tables.append(_at_equal_draws(table, wanted[grid.metric], counts))
     return tables
+
+
+def _at_equal_draws(table: PairwiseTests, measure: MetricLike, counts: CellCounts) -> PairwiseTests:
+    if not measure.biased_in_draws:
+        return table
+    own = [draws_of(measure, table.dataset, method, counts) for method in table.methods]
+    differ = np.array([[bool(a and b and a != b) for b in own] for a in own])
+    gain, p, wins = (np.where(differ, np.nan, values) for values in (table.gain, table.p, table.wins))
+    return replace(table, pairs=np.where(differ, 0.0, table.pairs), gain=gain, p=p, wins=wins)
 
 
 def _compare_grid(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> PairwiseTests:

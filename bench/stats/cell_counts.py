@@ -1,45 +1,53 @@
-"""How many cells ended in which state, and from which data, by dataset and method."""
+"""How many cells ended in which state, from which data and with how many draws, by dataset and method."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
 
 from bench.spec.spec import spec_or_none
 
 States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, diverged, failed, not run
+ByPlace = Mapping[str, Mapping[str, set[Any]]]  # values by dataset and method
 
 
 class CellCounts:
     """The counts of a frame of cells, computed once for all metrics and pairs of methods."""
 
-    def __init__(self, states: Mapping[str, States], prints: Mapping[str, Mapping[str, set[str]]]) -> None:
+    def __init__(self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace) -> None:
         self._states = states
         self._prints = prints
+        self._draws = draws
 
     @classmethod
     def of(cls, cells: "Cells") -> "CellCounts":
-        """Return the counts of a frame with the columns dataset, method, status and, if available, spec."""
+        """Return the counts of a frame with the columns dataset, method, status and, if available, spec and training."""
         if isinstance(cells, CellCounts):
             return cells
         states: dict[str, dict[str, Counter[str]]] = {}
         prints: dict[str, dict[str, set[str]]] = {}
+        draws: dict[str, dict[str, set[int]]] = {}
         if cells is not None:
             statuses = cells["status"].fillna("not run").tolist()
             specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
-            places = zip(cells["dataset"].tolist(), cells["method"].tolist(), statuses, specs, strict=True)
-            for dataset, method, status, spec in places:
+            trainings = cells["training"].tolist() if "training" in cells else [None] * len(cells)
+            places = zip(cells["dataset"].tolist(), cells["method"].tolist(), statuses, specs, trainings, strict=True)
+            for dataset, method, status, spec, training in places:
                 states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
                 if (known := spec_or_none(spec)) is not None:
                     prints.setdefault(dataset, {}).setdefault(method, set()).add(known.data)
-        return cls(states, prints)
+                if (count := _draws_of(training)) is not None:
+                    draws.setdefault(dataset, {}).setdefault(method, set()).add(count)
+        return cls(states, prints, draws)
 
     def only(self, methods: Collection[str]) -> Self:
         """Return the counts of these methods alone."""
         return type(self)(
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._states.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._prints.items()},
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._draws.items()},
         )
 
     def states(self, dataset: str) -> States:
@@ -54,6 +62,18 @@ class CellCounts:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
         return len(prints) > 1 if prints else None
+
+    def draws(self, dataset: str, method: str) -> frozenset[int]:
+        """Return the numbers of functions that a method's forecasts on a dataset have; empty where they are unknown."""
+        return frozenset(self._draws.get(dataset, {}).get(method, ()))
+
+
+def _draws_of(training: object) -> int | None:
+    """Return the number of functions behind a cell's forecast, from its record of the training."""
+    if not isinstance(training, str) or '"draws"' not in training:
+        return None
+    count = json.loads(training).get("draws")
+    return count if isinstance(count, int) else None
 
 
 Cells = pd.DataFrame | CellCounts | None  # the cells of a suite, or their counts where they were counted before

@@ -20,7 +20,18 @@ from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
 from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
-from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, grids, losses, pair_grid, pair_repeats
+from bench.stats.equal_draws import unequal_draws
+from bench.stats.pairing import (
+    Direction,
+    LostCells,
+    MetricLike,
+    Repeats,
+    grids,
+    losses,
+    pair_grid,
+    pair_repeats,
+    require_better,
+)
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array
 
@@ -98,11 +109,18 @@ def compare(
     """Compare A with B on every dataset by every metric.
 
     `frame` has one row per value (dataset, split, method, seed, metric, value). `cells` has one row per cell with its
-    status; diverged, failed and missing cells are counted in it.
+    status; diverged, failed and missing cells are counted in it. A metric without a better raises UserError; one that
+    is biased in the number of draws is not compared on datasets where the methods have different ones.
     """
+    for measure in measures:
+        require_better(measure)
     counts = CellCounts.of(cells)
     _check_names(frame, counts, a, b)
-    groups = [(measure, repeated) for measure in measures for repeated in pair_repeats(frame, measure, [a, b], counts)]
+    groups = [
+        (measure, _at_equal_draws(measure, repeated, [a, b], counts))
+        for measure in measures
+        for repeated in pair_repeats(frame, measure, [a, b], counts)
+    ]
     if not groups:
         names = ", ".join(measure.name for measure in measures) or "none"
         raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
@@ -122,15 +140,24 @@ def compare_each(
 
     The frame is read once. Every comparison is a family of tests by itself.
     """
+    require_better(measure)
     counts, tables = CellCounts.of(cells), grids(frame, [measure.name], [*methods, b])
     comparisons = []
     for a in methods:
         own = counts.only([a, b])
         pairs = [grid.of([a, b]) for grid in tables]
-        groups = [(measure, pair_grid(grid, own)) for grid in pairs if len(grid.values)]
+        groups = [
+            (measure, _at_equal_draws(measure, pair_grid(grid, own), [a, b], own)) for grid in pairs if len(grid.values)
+        ]
         if groups:
             comparisons.append(_compare_groups(a, b, groups, settings))
     return comparisons
+
+
+def _at_equal_draws(measure: MetricLike, repeated: Repeats, methods: Sequence[str], counts: CellCounts) -> Repeats:
+    """Return the repeats, without values where the metric needs equal numbers of draws and the methods have others."""
+    reason = unequal_draws(measure, repeated.dataset, methods, counts)
+    return replace(repeated, values=repeated.values[:, :0], refused=reason) if reason else repeated
 
 
 def _compare_groups(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
@@ -162,6 +189,8 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
     pairs = repeated.values.shape[1]
     row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share)
     row = replace(row, lost=repeated.lost, messages=repeated.messages)
+    if repeated.refused:
+        return _note(row, repeated.refused)
     if pairs == 0:
         return _note(row, "no pairs: the methods have no split and seed in common")
     value_a, value_b = repeated.values

@@ -13,7 +13,7 @@ from bench.errors import UserError
 from bench.stats.cell_counts import CellCounts, States
 from bench.stats.tests import Array
 
-Direction = Literal["lower", "higher", "target"]
+Direction = Literal["lower", "higher", "target", "none"]
 REPEAT = ["split", "seed"]
 
 
@@ -27,12 +27,17 @@ class MetricLike(Protocol):
 
     @property
     def direction(self) -> Direction:
-        """Whether lower or higher values are better, or those close to a target."""
+        """Whether lower or higher values are better, or those close to a target, or none ("none")."""
         ...
 
     @property
     def target(self) -> float | None:
         """The best value, with direction 'target' only."""
+        ...
+
+    @property
+    def biased_in_draws(self) -> bool:
+        """Whether its expectation depends on the number of draws, so that methods are compared at equal ones only."""
         ...
 
 
@@ -43,10 +48,20 @@ class Measure:
     name: str
     direction: Direction = "lower"
     target: float | None = None
+    biased_in_draws: bool = False
+
+
+def require_better(measure: MetricLike) -> None:
+    """Raise UserError if no value of a metric is better than another."""
+    if measure.direction == "none":
+        raise UserError(
+            f"{measure.name} describes predictions: no value of it is better, so it is not compared or ranked"
+        )
 
 
 def losses(values: ArrayLike, measure: MetricLike) -> Array:
     """Return values as losses (lower is better): unchanged, negated, or as distance to the target."""
+    require_better(measure)
     x = np.asarray(values, dtype=np.float64)
     if measure.direction == "target":
         return np.abs(x - (measure.target or 0.0))
@@ -82,6 +97,7 @@ class Repeats:
     unpaired: int  # repeats that only some of the methods have
     overlap: bool  # the repeats are different splits of the data, not only different seeds
     messages: tuple[str, ...] = field(default=())
+    refused: str = ""  # why the methods cannot be compared by this metric; there are no values then
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from bench.stats.aggregate import (
 )
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.corrections import NAMES, adjust_p_values
-from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid
+from bench.stats.equal_draws import methods_with_equal_draws
+from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid, require_better
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -86,10 +87,14 @@ def rank(
 
     A method that diverged in every cell of a dataset is last there. A dataset on which a method has no value for
     another reason is left out, with a message. Without `pairwise` pairs are not tested, which takes longest; without
-    `intervals` the ends of scores are NaN instead of bootstrapped.
+    `intervals` the ends of scores are NaN instead of bootstrapped. By a metric that is biased in the number of draws
+    only the methods with the T of most are ranked.
     """
+    require_better(measure)
     names, messages = _methods(frame, measure, methods)
-    places = _datasets(frame, measure, names, CellCounts.of(cells), messages)
+    counts = CellCounts.of(cells)
+    names = _with_equal_draws(frame, measure, names, counts, messages)
+    places = _datasets(frame, measure, names, counts, messages)
     if len(places) < 2:
         raise UserError(
             f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
@@ -150,6 +155,20 @@ def _methods(frame: pd.DataFrame, measure: MetricLike, chosen: Sequence[str] | N
         raise UserError(f"{measure.name}: {len(names)} of the methods {', '.join(wanted)} have it; a ranking needs 2")
     without = [name for name in wanted if name not in have]
     return names, [f"without {measure.name}, so not ranked: {', '.join(without)}"] if without else []
+
+
+def _with_equal_draws(
+    frame: pd.DataFrame, measure: MetricLike, names: list[str], counts: CellCounts, messages: list[str]
+) -> list[str]:
+    """Return the methods that can be ranked by a metric that is biased in T; `messages` gets the others."""
+    if not measure.biased_in_draws:
+        return names
+    datasets = sorted(set(frame.loc[frame["metric"] == measure.name, "dataset"]))
+    kept, message = methods_with_equal_draws(measure, datasets, names, counts)
+    if len(kept) < 2:
+        raise UserError(f"{message}; a ranking needs 2 methods of equal T")
+    messages += [message] if message else []
+    return kept
 
 
 @dataclass(frozen=True)

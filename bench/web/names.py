@@ -34,4 +34,4 @@ def better_values(metric: Metric) -> str:
     """Return which values of a metric are better, in words."""
     if metric.target is not None:
         return f"nearer to {metric.target:g} is better"
-    return f"{metric.direction} is better"
+    return f"{metric.direction} is better" if metric.has_better else "it describes predictions: no value is better"

@@ -152,10 +152,10 @@ class LinePoint:
 
 @dataclass(frozen=True)
 class ChangeMark:
-    """A change point: the first version whose values differ, and whether they are better."""
+    """A change point: the first version whose values differ, and whether they are better; None: no value is."""
 
     at: int
-    better: bool
+    better: bool | None
 
 
 LINE_HEIGHT, LEFT, TOP = 92, 38, 14  # of a line over versions: height, space for the scale and for numbers of marks
@@ -187,7 +187,7 @@ def draw_line(
         path = "L".join(f"{x(n)} {y(value)}" for n, value in enumerate(row) if math.isfinite(value))
         parts.append(f'<path class="s" d="M{path}"/>' if "L" in path else "")
     for number, mark in enumerate(marks, start=1):
-        kind, edge = "b" if mark.better else "w", x(mark.at - 0.5)
+        kind, edge = "n" if mark.better is None else "b" if mark.better else "w", x(mark.at - 0.5)
         parts.append(f'<path class="{kind}" d="M{edge} {TOP}V{LINE_HEIGHT - 2}"/>')
         parts.append(f'<text class="{kind}" x="{edge}" y="{TOP - 4}">{number}</text>')
     places = [(x(n), y(point.mean)) for n, point in enumerate(points)]

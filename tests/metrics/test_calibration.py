@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 from bench.errors import UserError
 from bench.metrics import (
     adaptive_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_curve,
+    root_mean_squared_calibration_error,
+    smooth_calibration_error,
 )
 from bench.metrics.bins import bin_index
 
@@ -48,6 +51,97 @@ def test_ece_equals_torchmetrics_on_edges_and_at_1(oracle: Oracle, rng: np.rando
     correct = rng.random(confidence.size) < 0.5
     expected = float(theirs(torch.tensor(confidence), torch.tensor(correct.astype(int)), n_bins=15))
     assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("bins", [1, 7, 10, 15, 100])
+def test_l2_ece_equals_torchmetrics(bins: int, oracle: Oracle, data: Data) -> None:
+    torch = oracle("torch")
+    theirs = oracle("torchmetrics.functional.classification").multiclass_calibration_error
+    p, labels = (torch.tensor(array) for array in data)
+    expected = float(theirs(p, labels, num_classes=5, n_bins=bins, norm="l2"))
+    assert root_mean_squared_calibration_error(*_top(data), bins=bins) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("bins", [1, 7, 15])
+def test_debiased_ece_equals_torchmetrics(bins: int, oracle: Oracle, data: Data) -> None:
+    torch = oracle("torch")
+    theirs = oracle("torchmetrics.functional.classification.calibration_error")._ce_compute
+    confidence, correct = _top(data)
+    edges = torch.linspace(0, 1, bins + 1, dtype=torch.float64)
+    both = torch.tensor(confidence), torch.tensor(correct.astype(float))
+    expected = float(theirs(*both, edges, norm="l2", debias=True))
+    assert expected > 0.1
+    assert debiased_calibration_error(confidence, correct, bins=bins) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_debiased_square_is_unbiased(rng: np.random.Generator) -> None:
+    """Of 30 rows at three confidences the l2 error is well above the true one, the debiased square is not."""
+    confidence = np.repeat([0.55, 0.7, 0.9], 10)
+    chance = confidence - 0.1
+    plain, debiased = [], []
+    for _ in range(4000):
+        correct = rng.random(30) < chance
+        plain.append(root_mean_squared_calibration_error(confidence, correct) ** 2)
+        own = [(correct[i : i + 10].mean(), confidence[i]) for i in (0, 10, 20)]
+        debiased.append(np.mean([(a - c) ** 2 - a * (1 - a) / 9 for a, c in own]))
+        expected = np.sqrt(max(debiased[-1], 0.0))
+        assert debiased_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12)
+    error = 4 * np.std(debiased) / np.sqrt(len(debiased))
+    assert abs(np.mean(debiased) - 0.01) < error
+    assert np.mean(plain) > 0.01 + 10 * error
+
+
+def test_a_bin_of_one_row_does_not_count_in_the_debiased_error() -> None:
+    assert debiased_calibration_error([0.6], [0]) == 0.0
+    assert debiased_calibration_error([0.6, 0.95, 0.95], [0, 1, 1]) == pytest.approx(np.sqrt(2 / 3) * 0.05)
+
+
+def _smooth(confidence: NDArray[np.float64], correct: NDArray[np.bool_]) -> float:
+    """The definition of smECE: the kernel of every row at every point of a fine grid, reflections summed."""
+    u = (np.arange(4000) + 0.5) / 4000
+
+    def error(width: float) -> float:
+        images = [2 * k + sign * confidence for k in range(-4, 5) for sign in (1, -1)]
+        kernel = sum(np.exp(-0.5 * ((u[:, None] - image) / width) ** 2) for image in images)
+        density = kernel / (width * np.sqrt(2 * np.pi))
+        return float(np.abs(density @ (correct - confidence) / confidence.size).mean())
+
+    low, high = 1e-3, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if error(middle) > middle else (low, middle)
+    return high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1, 7, 60, 300])
+def test_smooth_ece_equals_its_definition(rows: int, rng: np.random.Generator) -> None:
+    confidence = rng.random(rows)
+    correct = rng.random(rows) < confidence**2
+    assert smooth_calibration_error(confidence, correct) == pytest.approx(_smooth(confidence, correct), rel=2e-4)
+
+
+@pytest.mark.parametrize(("confidence", "right", "rows"), [(0.8, 3, 10), (0.01, 6, 9), (1.0, 1, 4), (0.6, 6, 10)])
+def test_smooth_ece_of_one_confidence_is_its_gap(confidence: float, right: int, rows: int) -> None:
+    """A reflected kernel integrates to 1 wherever it stands, so smoothing one gap keeps its size."""
+    correct = np.arange(rows) < right
+    found = smooth_calibration_error(np.full(rows, confidence), correct)
+    assert found == pytest.approx(abs(confidence - right / rows), abs=1e-9)
+
+
+def test_smooth_ece_is_continuous_where_bins_are_not() -> None:
+    """Confidences beside an edge of ece's bins: a step of 1e-6 moves the rows to another bin and half of ece."""
+    edge, correct = 9 / 15, np.array([1] * 50 + [0] * 50)
+    sides = [np.array([edge - 1e-6] * 50 + [edge + step] * 50) for step in (-1e-6, 1e-6)]
+    smooth = [smooth_calibration_error(side, correct) for side in sides]
+    assert smooth[0] == pytest.approx(smooth[1], abs=1e-5)
+    assert abs(expected_calibration_error(sides[0], correct) - expected_calibration_error(sides[1], correct)) > 0.3
+
+
+def test_errors_are_in_order(data: Data) -> None:
+    ece, l2 = expected_calibration_error(*_top(data)), root_mean_squared_calibration_error(*_top(data))
+    assert debiased_calibration_error(*_top(data)) < l2
+    assert ece <= l2 <= maximum_calibration_error(*_top(data))
 
 
 @pytest.mark.parametrize("bins", [10, 15])

@@ -38,6 +38,16 @@ def test_loss_makes_lower_better_in_every_direction() -> None:
     assert not _metric().better(1.0, math.nan)
 
 
+def test_a_description_has_no_better() -> None:
+    described = _metric(direction="none", family="descriptive")
+    assert not described.has_better
+    assert _metric(direction="target", target=0.5).has_better
+    with pytest.raises(UserError, match="'bias' describes predictions: no value of it is better"):
+        described.loss(1.0)
+    with pytest.raises(UserError, match="no value of it is better"):
+        described.better(1.0, 2.0)
+
+
 def test_relative_value_is_the_difference_to_the_baseline() -> None:
     msll = _metric(compute=None, relative_to="nll_mc", needs=frozenset({"baseline"}))
     assert msll.relative(1.5, 2.0) == -0.5
@@ -60,6 +70,8 @@ def test_relative_value_is_the_difference_to_the_baseline() -> None:
         ({"direction": "target", "target": math.nan}, "finite"),
         ({"needs": frozenset({"luck"})}, "unknown needs"),
         ({"name": "rmse@"}, "condition comes after an @"),
+        ({"direction": "none"}, "'none' and family 'descriptive' go together"),
+        ({"family": "descriptive"}, "'none' and family 'descriptive' go together"),
         ({"compute": None}, "either compute, or relative_to"),
         ({"relative_to": "rmse"}, "either compute, or relative_to"),
         ({"needs": frozenset({"probe"})}, "either compute, or relative_to"),

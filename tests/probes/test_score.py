@@ -1,5 +1,6 @@
 """The score of the first draws alone is that of a run with fewer draws."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,13 @@ def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str
         if method == "mcni-fixed":
             assert asked[dataset, method, f"{metric}@T=2"] == pytest.approx(value, nan_ok=True), metric
             assert asked[dataset, method, f"{metric}@T=6"] == pytest.approx(asked[dataset, method, metric], nan_ok=True)
+    records = {row["method"]: json.loads(row["training"]) for row in store.cells("mine")}
+    assert {method: record["draws"] for method, record in records.items()} == {
+        "deterministic": 1,
+        "mc-dropout": 2,
+        "mcni-fixed": 2,
+        "deep-ensemble": 3,
+    }
     conditions = {method: {m.partition("@")[2] for _, own, m in asked if own == method} for _, method, _ in asked}
     assert conditions == {
         "deterministic": {""},

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from bench.api import Split
 from bench.errors import UserError
@@ -103,9 +103,12 @@ def test_detection_equals_scikit_learn_on_stored_predictions(answers: Answers) -
     for condition in (*FOREIGN, "gaussian-noise:5"):
         other = answers.usual[condition].arrays["mean"]
         scores = entropy(np.concatenate([clean, other]), axis=1)
-        expected = roc_auc_score(np.repeat([0, 1], [len(clean), len(other)]), scores)
+        foreign = np.repeat([0, 1], [len(clean), len(other)])  # the positives
         found = under(answers.shifted, condition)
-        assert found["ood_auroc"] == pytest.approx(expected, abs=1e-12)
+        assert found["ood_auroc"] == pytest.approx(roc_auc_score(foreign, scores), abs=1e-12)
+        assert found["ood_aupr"] == pytest.approx(average_precision_score(foreign, scores), abs=1e-12)
+        false_positives, recall, _ = roc_curve(foreign, scores, drop_intermediate=False)
+        assert found["ood_fpr95"] == pytest.approx(false_positives[np.argmax(recall >= 0.95)], abs=1e-12)
         assert ("ood_auroc_mutual_information" in found) == (answers.method != "deterministic")  # T > 1
         if condition in FOREIGN:
             assert not without_detection(found)  # their labels mean nothing
@@ -119,6 +122,9 @@ def test_detection_by_mutual_information_equals_scikit_learn() -> None:
     found = dict(_detection(own, other))
     expected = roc_auc_score(np.repeat([0, 1], 90), scores)
     assert found["ood_auroc_mutual_information"] == pytest.approx(expected, abs=1e-12)
+    precision = average_precision_score(np.repeat([0, 1], 90), scores)
+    assert found["ood_aupr_mutual_information"] == pytest.approx(precision, abs=1e-12)
+    assert found["ood_fpr95_mutual_information"] != found["ood_fpr95"]
     assert found["ood_auroc_mutual_information"] != pytest.approx(found["ood_auroc"], abs=1e-3)
 
 
