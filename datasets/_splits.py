@@ -28,11 +28,12 @@ def gap_indices(values: Array) -> tuple[Array, Array]:
     return np.concatenate([order[:first], order[last:]]), order[first:last]
 
 
-def gap_split(x: Array, y: Array, split: int, name: str) -> Split:
+def gap_split(x: Array, y: Array, split: int, name: str, groups: Array | None = None) -> Split:
     """Return the gap split whose number is the number of the feature."""
     check_number(split, x.shape[1], f"{name} has {x.shape[1]} features, so {x.shape[1]} gap splits")
     train, test = gap_indices(x[:, split])
-    return Split("regression", x[train], y[train], x[test], y[test])
+    held_groups = None if groups is None else groups[test]
+    return Split("regression", x[train], y[train], x[test], y[test], test_groups=held_groups)
 
 
 def check_number(split: int, count: int, reason: str) -> None:

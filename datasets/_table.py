@@ -96,6 +96,17 @@ def classes_of(table: Table, target: str) -> tuple[Array, int]:
     return np.array([number[label] for label in labels]), len(names)
 
 
+def groups_of(table: Table, column: str) -> Array:
+    """Return the group of every row by its name."""
+    place = table.columns.index(column)
+    names = [row[place] for row in table.cells]
+    if "" in names:
+        raise UserError(f"{table.place(names.index(''), column)}: the cell is empty; every row needs a group")
+    if 2 * len(set(names)) > len(names):
+        raise UserError(f"{table.path}: {len(set(names))} groups in {len(names)} rows; {column!r} does not group them")
+    return np.array(names)
+
+
 def _check(path: Path, columns: Sequence[str], cells: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
     if not columns:
         raise UserError(f"{path}: the file is empty; expected column names in the first row and numbers below")

@@ -8,8 +8,10 @@
     target = "price"
 
 Without `target` the last column is it. `task = "classification"` takes the target's values, numbers or words, as class
-names in sorted order. Columns may be separated by commas, semicolons or tabs. Every split holds out a random tenth;
-`splits = "gap"` holds out the middle third of feature 0, 1, 2, ... (regression).
+names in sorted order. `group = "region"` is a column that is no feature: metrics are also scored within each of its
+values (`rmse@group=north`) and for the worst of them (`rmse@worst-group`). Columns may be separated by commas,
+semicolons or tabs. Every split holds out a random tenth; `splits = "gap"` holds out the middle third of feature 0, 1,
+2, ... (regression).
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from typing import Literal
 from bench.api import Dataset, Split, Task, UserError, find_file, unknown_name
 from bench.datasets._embedded import random_split
 from bench.datasets._splits import gap_split
-from bench.datasets._table import classes_of, numbers, read_table, targets_of
+from bench.datasets._table import classes_of, groups_of, numbers, read_table, targets_of
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Csv(Dataset):
     target: str = ""
     task: Task = "regression"  # type: ignore[misc]  # of all datasets, only this one cannot know it beforehand
     splits: Literal["random", "gap"] = "random"
+    group: str = ""
 
     source = "the user"
     licence = "the user's"
@@ -50,11 +53,24 @@ class Csv(Dataset):
         target = self.target or table.columns[-1]
         if target not in table.columns:
             raise unknown_name("column", target, table.columns, f"{self.path}: target")
-        if len(table.columns) == 1:
-            raise UserError(f"{self.path}: no features: {target!r} is the only column")
-        x = numbers(table, [name for name in table.columns if name != target])
+        if self.group and self.group not in table.columns:
+            raise unknown_name("column", self.group, table.columns, f"{self.path}: group")
+        if self.group == target:
+            raise UserError(f"{self.path}: group: {target!r} is the target; name another column")
+        features = [name for name in table.columns if name not in (target, self.group)]
+        if not features:
+            others = (
+                f"{target!r} and {self.group!r} are the only columns"
+                if self.group
+                else f"{target!r} is the only column"
+            )
+            raise UserError(f"{self.path}: no features: {others}")
+        x = numbers(table, features)
+        groups = groups_of(table, self.group) if self.group else None
         if self.task == "classification":
             y, classes = classes_of(table, target)
-            return random_split("classification", x, y, split, classes)
+            return random_split("classification", x, y, split, classes, groups)
         y = targets_of(table, target)
-        return gap_split(x, y, split, self.path) if self.splits == "gap" else random_split("regression", x, y, split)
+        if self.splits == "gap":
+            return gap_split(x, y, split, self.path, groups)
+        return random_split("regression", x, y, split, groups=groups)

@@ -33,6 +33,7 @@ class Split:
     test_y: Array
     classes: int = 0  # classification only
     test_truth: Array | None = None  # the noise-free target at the test rows, where it is known
+    test_groups: Array | None = None  # the group of each test row, by name: metrics are also scored by group
     about: str = ""  # what rows these are, where a dataset may return one or another
 
     @property

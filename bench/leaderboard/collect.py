@@ -64,7 +64,7 @@ def collect(
         if name not in known:
             raise unknown_name("suite", name, known, f"--store {store.address}")
     for name in metrics:
-        if (metric := find_declaration(name)) is not None and not metric.has_better:
+        if (declared := find_declaration(name)) is not None and not declared.has_better:
             raise UserError(f"--metric {name}: it describes predictions; no value of it is better, so it has no board")
     if not known:
         raise UserError(f"--store {store.address}: no results yet; make some with 'uqbench run SUITE'")

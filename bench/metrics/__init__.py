@@ -26,6 +26,7 @@ from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_ga
 from bench.metrics.detection import auroc, average_precision, detection_scores, false_positive_rate
 from bench.metrics.discovery import catalogue, condition, declaration, find_declaration
 from bench.metrics.forecast import Forecast, TargetScale
+from bench.metrics.groups import group_names, score_by_group
 from bench.metrics.intervals import (
     Intervals,
     coverage_probability,
@@ -82,14 +83,14 @@ __all__ += ["RiskCoverage", "TargetScale"]
 __all__ += ["accuracy", "adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage"]
 __all__ += ["auroc", "average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll"]
 __all__ += ["class_wise_calibration_error", "condition", "coverage_at_risk", "coverage_probability", "crps_fair"]
-__all__ += ["crps_fair_rows", "crps_gaussian", "crps_gaussian_rows", "declaration", "entropy"]
-__all__ += ["excess_area_under_risk_coverage", "expected_calibration_error", "expected_entropy", "false_positive_rate"]
-__all__ += ["find_declaration", "fit_noise_variance", "flip_level", "gaussian_intervals", "gaussian_nll"]
-__all__ += ["gaussian_nll_rows", "level_of", "maximum_calibration_error", "mean_absolute_error", "mean_width"]
-__all__ += ["mutual_information", "pit_histogram", "pit_values", "predictive_entropy", "quantile_calibration_error"]
-__all__ += ["quantile_curve", "r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage_curve"]
-__all__ += ["root_mean_squared_error", "score", "sharpness", "sort_by_score", "sparsification_error"]
-__all__ += ["standardised_log_loss", "top_k_accuracy", "total_variance", "width_of", "winkler_score"]
-__all__ += ["debiased_calibration_error", "root_mean_squared_calibration_error", "smooth_calibration_error"]
-__all__ += ["detection_scores", "mean_set_size", "set_coverage", "singleton_share", "size_stratified_coverage"]
-__all__ += ["variation_ratio"]
+__all__ += ["crps_fair_rows", "crps_gaussian", "crps_gaussian_rows", "debiased_calibration_error", "declaration"]
+__all__ += ["detection_scores", "entropy", "excess_area_under_risk_coverage", "expected_calibration_error"]
+__all__ += ["expected_entropy", "false_positive_rate", "find_declaration", "fit_noise_variance", "flip_level"]
+__all__ += ["gaussian_intervals", "gaussian_nll", "gaussian_nll_rows", "group_names", "level_of"]
+__all__ += ["maximum_calibration_error", "mean_absolute_error", "mean_set_size", "mean_width", "mutual_information"]
+__all__ += ["pit_histogram", "pit_values", "predictive_entropy", "quantile_calibration_error", "quantile_curve"]
+__all__ += ["r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage_curve"]
+__all__ += ["root_mean_squared_calibration_error", "root_mean_squared_error", "score", "score_by_group"]
+__all__ += ["set_coverage", "sharpness", "singleton_share", "size_stratified_coverage", "smooth_calibration_error"]
+__all__ += ["sort_by_score", "sparsification_error", "standardised_log_loss", "top_k_accuracy", "total_variance"]
+__all__ += ["variation_ratio", "width_of", "winkler_score"]

@@ -54,7 +54,7 @@ def false_positive_rate(negatives: ArrayLike, positives: ArrayLike, recall: floa
 def detection_scores(clean: ArrayLike, foreign: ArrayLike, by: str = "") -> dict[str, float]:
     """Return the metrics of a score that should be higher for foreign or shifted rows (the positives) than for clean.
 
-    `by` is the ending of the metrics' names: none for the predictive entropy, "_mutual_information".
+    `by` is the ending of the metrics' names: none for the predictive entropy, "_mutual_information", "_variance".
     """
     measures = {"ood_auroc": auroc, "ood_aupr": average_precision, "ood_fpr95": false_positive_rate}
     return {f"{name}{by}": measure(clean, foreign) for name, measure in measures.items()}
@@ -91,6 +91,7 @@ _HENDRYCKS, _LIANG = "Hendrycks and Gimpel, ICLR 2017", "Liang, Li and Srikant, 
 _SMITH = "Smith and Gal, UAI 2018"
 _errors = Template("classification", "detection", "probability", "higher", needs="probabilities")
 _foreign = replace(_errors, needs="")
+_shifted = replace(_foreign, task="regression")
 METRICS: tuple[Metric, ...] = (
     _errors("error_auroc", "P(1 - max_c p_c of a wrong row > that of a right row), ties one half", _HENDRYCKS).by(
         _of_errors(auroc)
@@ -126,5 +127,20 @@ METRICS: tuple[Metric, ...] = (
     ).by_probe(),
     replace(_foreign, direction="lower")(
         "ood_fpr95_mutual_information", "as ood_fpr95, by the mutual information between draws and class", _LIANG
+    ).by_probe(),
+    _shifted(
+        "ood_auroc_variance",
+        "P(predictive variance of a shifted row > that of a clean test row), ties one half",
+        _HENDRYCKS,
+    ).by_probe(),
+    _shifted(
+        "ood_aupr_variance",
+        "average precision of the predictive variance for shifted rows (positive) among clean test rows",
+        _HENDRYCKS,
+    ).by_probe(),
+    replace(_shifted, direction="lower")(
+        "ood_fpr95_variance",
+        "share of clean test rows flagged when 95 % of the shifted rows (positive) are, by the variance",
+        _LIANG,
     ).by_probe(),
 )

@@ -1,6 +1,6 @@
 """The predictions of a method for one test set: the only argument of every declared metric."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -93,6 +93,12 @@ class Forecast:
             object.__setattr__(self, "draw_variance", stated)
         if self.noise_variance is not None and not (np.isfinite(self.noise_variance) and self.noise_variance >= 0):
             raise UserError(f"noise_variance must be finite and not negative, got {self.noise_variance}")
+
+    def at_rows(self, kept: BoolArray) -> "Forecast":
+        """Return the forecast at some of the rows."""
+        stated = None if self.draw_variance is None else self.draw_variance[:, kept]
+        sets = None if self.sets is None else self.sets[kept]
+        return replace(self, observed=self.observed[kept], draws=self.draws[:, kept], draw_variance=stated, sets=sets)
 
     @property
     def draw_count(self) -> int:

@@ -50,12 +50,13 @@ def size_stratified_coverage(sets: ArrayLike, labels: ArrayLike, fewest: int = 1
 
 def _checked(sets: ArrayLike) -> BoolArray:
     array = numeric_array(sets, "sets", (None, None))
-    return set_array(array, *array.shape)
+    return set_array(array, len(array), array.shape[1])
 
 
 def _with_labels(sets: ArrayLike, labels: ArrayLike) -> tuple[BoolArray, LabelArray]:
     members = _checked(sets)
-    return members, label_array(labels, *members.shape, "labels")
+    rows, classes = members.shape
+    return members, label_array(labels, rows, classes, "labels")
 
 
 def _covered(members: BoolArray, y: LabelArray) -> BoolArray:

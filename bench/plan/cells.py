@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.api import Dataset, Method, Split, options
 from bench.errors import UserError
+from bench.metrics import group_names
 from bench.networks.factory import network_factory
 from bench.plan.suite import Suite
 from bench.plugins.registry import Kind, PluginError, Registry, in_one_line
@@ -182,6 +183,8 @@ def checked(split: Split) -> Split:
                 raise UserError(f"{part}_y must hold classes from 0 to {split.classes - 1}")
     if split.train_x.shape[1:] != split.test_x.shape[1:]:
         raise UserError(f"train and test rows differ in shape: {split.train_x.shape[1:]} and {split.test_x.shape[1:]}")
+    if split.test_groups is not None:
+        group_names(split.test_groups, len(split.test_y))
     return split
 
 
@@ -196,5 +199,8 @@ def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:
             digest.update(block.data.cast("B"))
             seen[id(array)] = digest.hexdigest()
         parts.append(seen[id(array)])
+    if split.test_groups is not None:
+        names = "\n".join(str(name) for name in split.test_groups)
+        parts.append(hashlib.blake2b(names.encode(), digest_size=16).hexdigest())
     about = f"{split.task} {split.classes} {' '.join(parts)}"
     return hashlib.blake2b(about.encode(), digest_size=16).hexdigest()

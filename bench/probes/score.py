@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from bench.api import Array, Split
-from bench.metrics import Forecast, fit_noise_variance, score
+from bench.metrics import Forecast, fit_noise_variance, score, score_by_group
 from bench.probes.base import Finding, Probe, TrainedSubject
 from bench.spec.protocol import CLOSED, Positive
 
@@ -25,10 +25,16 @@ class Score(Probe):
             raise ValueError("probe.draws: name every number of draws once")
 
     def measure(self, subject: TrainedSubject) -> Finding:
-        """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
+        """Score the drawn functions by every metric that applies, and the first of them alone as the options say.
+
+        Where the split names groups of test rows, also within each of them.
+        """
         drawn = _draw(subject)
-        finding = finding_of(subject.split, drawn.forecast(subject))
+        forecast = drawn.forecast(subject)
+        finding = finding_of(subject.split, forecast)
         metrics = dict(finding.metrics)
+        if subject.split.test_groups is not None:
+            metrics |= score_by_group(forecast, subject.split.test_groups)
         # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
         for first in self.draws:
             if first <= len(drawn.test):  # a method may have fewer functions: as many as networks

@@ -9,12 +9,10 @@ Conditions of the stored metrics: none and `all:0` for the clean images, `CORRUP
 mean over the corruptions, and the name of a foreign set.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -22,11 +20,11 @@ from bench.api import Array, Split
 from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
 from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, mutual_information, score
+from bench.probes._conditions import ALL, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
 from bench.spec.protocol import CLOSED, Count
 
-ALL = "all"
 Severity = Annotated[int, Field(ge=1, le=5, strict=True)]
 
 
@@ -80,7 +78,7 @@ class Shift(Probe):
                 values = score(shifted) | dict(_detection(clean, shifted))
                 metrics |= {f"{name}@{corruption}:{severity}": value for name, value in values.items()}
                 by_corruption.append(values)
-            metrics |= {f"{name}@{ALL}:{severity}": value for name, value in _means(by_corruption).items()}
+            metrics |= {f"{name}@{ALL}:{severity}": value for name, value in means(by_corruption).items()}
         for name in self.foreign:
             images = foreign_test_images(original, name, subject.seed)
             foreign = self._forecast(subject, images, f"at the foreign images {name!r}")
@@ -109,14 +107,3 @@ def _detection(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
     if own.draw_count > 1:
         scores = mutual_information(own.draws), mutual_information(other.draws)
         yield from detection_scores(*scores, by="_mutual_information").items()
-
-
-def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean over corruptions of each metric that all of them have.
-
-    A mean over some would be a mean over others for another method: where nothing was wrong under one corruption,
-    `error_auroc` has no value there and no mean.
-    """
-    shared = [name for name in values[0] if all(name in each for each in values)]
-    means = {name: float(np.mean([each[name] for each in values])) for name in shared}
-    return {name: value for name, value in means.items() if not math.isnan(value)}

@@ -23,7 +23,7 @@ class CellCounts:
 
     @classmethod
     def of(cls, cells: "Cells") -> "CellCounts":
-        """Return the counts of a frame with the columns dataset, method, status and, if available, spec and training."""
+        """Return the counts of a frame with dataset, method, status and, if available, spec and training."""
         if isinstance(cells, CellCounts):
             return cells
         states: dict[str, dict[str, Counter[str]]] = {}

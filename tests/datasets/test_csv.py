@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 
 from bench.api import Dataset
 from bench.errors import UserError
-from bench.plan.cells import checked
+from bench.plan.cells import checked, fingerprint
 from bench.plugins.registry import Registry
 from tests.fixtures.commands import Command
 
@@ -69,6 +70,18 @@ def test_the_gap_of_a_users_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.sort(split.test_x[:, 1]), np.sort(VALUES[:, 1])[13:27])
 
 
+def test_groups_are_a_column_that_is_no_feature(tmp_path: Path) -> None:
+    rows = [[n, "even" if n % 2 == 0 else "odd", n / 2] for n in range(40)]
+    path = str(written(tmp_path / "t.csv", rows, "a,kind,y"))
+    for more in ("", "&splits=gap"):
+        split = checked(make(f"csv:{path}?group=kind{more}").load(0))
+        assert split.train_x.shape[1] == 1
+        assert split.test_groups is not None
+        assert split.test_groups.tolist() == ["even" if x % 2 == 0 else "odd" for x in split.test_x[:, 0]]
+    assert fingerprint(split) != fingerprint(replace(split, test_groups=np.full(len(split.test_y), "odd")))
+    assert fingerprint(split) != fingerprint(replace(split, test_groups=None))
+
+
 def good(**changes: str) -> list[list[str]]:
     """A table of twelve good rows with some cells ("row,column") changed."""
     rows = [[str(n), str(n * n), f"{n}.25"] for n in range(12)]
@@ -98,6 +111,11 @@ def good(**changes: str) -> list[list[str]]:
         ([[n, n] for n in range(12)], "a,y", {"task": "classification"}, "12 classes in 12 rows"),
         ([[n, "" if n == 4 else n % 2] for n in range(12)], "a,y", {"task": "classification"}, "line 6, column 'y'"),
         ([[n] for n in range(12)], "y", {}, "no features: 'y' is the only column"),
+        (good(), "a,b,price", {"group": "prise"}, "group: unknown column 'prise'; did you mean price?"),
+        (good(), "a,b,price", {"group": "price"}, "'price' is the target; name another column"),
+        (good(), "a,b,price", {"group": "a"}, "12 groups in 12 rows; 'a' does not group them"),
+        ([[n, n] for n in range(12)], "a,y", {"group": "a"}, "'y' and 'a' are the only columns"),
+        ([[n, n, "" if n == 3 else "x"] for n in range(12)], "a,y,g", {"group": "g", "target": "y"}, "needs a group"),
     ],
 )
 def test_what_does_not_fit_is_explained(

@@ -14,7 +14,7 @@ def test_a_share_is_of_the_baseline_and_a_number_is_in_the_metrics_unit() -> Non
 def test_every_family_has_defaults_and_signed_metrics_get_absolute_ones() -> None:
     for metric in catalogue().values():
         margin = margin_of(metric, {})
-        assert metric.family in DEFAULTS
+        assert (metric.family in DEFAULTS) == metric.has_better
         assert margin.relative == (not metric.signed and metric.direction != "target"), metric.name
     signed = {name for name, metric in catalogue().items() if metric.signed}
     assert {"nll", "nll_mc", "msll", "msll_rw", "r2"} <= signed

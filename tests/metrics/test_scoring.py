@@ -16,7 +16,8 @@ def _regression(rng: np.random.Generator, draws: int = 5, **more: Any) -> Foreca
 
 
 def _classification(rng: np.random.Generator, draws: int = 5, classes: int = 7) -> Forecast:
-    return Forecast("classification", rng.integers(0, classes, 40), rng.dirichlet(np.ones(classes), size=(draws, 40)))
+    probabilities, sets = rng.dirichlet(np.ones(classes), size=(draws, 40)), np.tile(np.arange(classes) < 3, (40, 1))
+    return Forecast("classification", rng.integers(0, classes, 40), probabilities, sets=sets)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

@@ -74,7 +74,7 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         (GOOD + "[probe]\nkind = 'shift'\nseverety = 3\n", "probe: unknown key 'severety'", "mean severities?"),
         (GOOD + "[probe]\nkind = 'softmax-noise'\nlevel = [1.0]\n", "probe: unknown key 'level'", "mean levels"),
         (GOOD + "[probe]\nkind = 'test'\nrows = 3\n", "probe: unknown key 'rows'", "did you mean draws"),
-        (GOOD + "[probe]\nkind = 'shfit'\n", "probe: unknown kind 'shfit'", "did you mean shift?"),
+        (GOOD + "[probe]\nkind = 'shfit'\n", "probe: unknown kind 'shfit'", "did you mean shift or"),
         (GOOD + "[probe]\nrows = 3\n", "probe.kind", "required"),
         ("probe = 3\n" + GOOD, "probe", "dictionary"),
         (GOOD + "[probe]\nkind = 'shift'\nseverities = [6]\n", "probe.severities.0", "less than or equal to 5, got 6"),

@@ -148,7 +148,7 @@ def test_a_file_that_is_no_probe_is_an_error(text: str, message: str, mirrored: 
 
 
 def test_every_probe_is_found_and_states_its_options_in_full() -> None:
-    assert probe_types().keys() == {"test", "shift", "softmax-noise", "latency"}
+    assert probe_types().keys() == {"test", "shift", "row-shift", "softmax-noise", "latency"}
     assert make_probe(Protocol().probe).kind == "test"
     for kind, cls in probe_types().items():
         assert issubclass(cls, Probe)

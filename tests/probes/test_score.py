@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.errors import UserError
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run.driver import run
+from bench.store.results import StoredResults
 from bench.store.store import Store
 from tests.fixtures.suites import tiny_suite
 
@@ -53,3 +55,27 @@ def test_first_draws_are_scored_as_a_run_of_fewer(write_suite: Callable[..., str
 def test_a_number_of_draws_is_named_once(write_suite: Callable[..., str]) -> None:
     with pytest.raises(UserError, match=r"probe\.draws: name every number of draws once"):
         load_suite(write_suite(SUITE), ["probe.kind=test", "probe.draws=[2, 2]"])
+
+
+@pytest.mark.slow
+def test_groups_of_a_users_table_are_scored_and_reported(write_suite: Callable[..., str], tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    table = tmp_path / "houses.csv"
+    rows = [f"{random.normal():.3f},{random.normal():.3f},{'ns'[n % 2]},{random.normal():.3f}" for n in range(120)]
+    table.write_text("\n".join(["a,b,region,price", *rows]), "utf-8")
+    text = tiny_suite("[datasets.houses]", 'use = "csv"', f'path = "{table}"', 'group = "region"', seeds=2, draws=3)
+    store = Store(str(tmp_path / "s.db"))
+    assert run(load_suite(write_suite(text)), Registry(), store).well
+    results = StoredResults(store, "mine")
+    found = results.frame.set_index(["method", "seed", "metric"])["value"]
+    for seed in (0, 1):
+        both = [found["mc-dropout", seed, f"rmse@group={name}"] for name in "ns"]
+        assert found["mc-dropout", seed, "rmse@worst-group"] == max(both)
+        assert min(both) < found["mc-dropout", seed, "rmse"] < max(both)
+    section = Registry().make("report", "groups", {}).section(results)
+    assert section is not None
+    first = section.blocks[1]
+    assert first.data.columns.tolist() == ["method", "n", "s", "worst group"]
+    means = found.groupby(level=["method", "metric"]).mean()
+    base = first.name.removeprefix("groups-houses-")
+    assert first.data["worst group"].tolist() == [means[m, f"{base}@worst-group"] for m in first.data["method"]]

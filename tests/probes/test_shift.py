@@ -17,7 +17,8 @@ from bench.plan.cells import Refused, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.probes import make_probe
-from bench.probes.shift import Shift, _detection, _means
+from bench.probes._conditions import means
+from bench.probes.shift import Shift, _detection
 from bench.run.driver import run
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
@@ -131,15 +132,15 @@ def test_detection_by_mutual_information_equals_scikit_learn() -> None:
 def test_means_over_corruptions(answers: Answers) -> None:
     for severity in PROBE.severities:
         parts = [under(answers.shifted, f"{corruption}:{severity}") for corruption in PROBE.corruptions]
-        means = under(answers.shifted, f"all:{severity}")
-        assert {"accuracy", "ece", "brier", "nll_categorical", "ood_auroc"} <= means.keys()
-        for name, value in means.items():
+        found = under(answers.shifted, f"all:{severity}")
+        assert {"accuracy", "ece", "brier", "nll_categorical", "ood_auroc"} <= found.keys()
+        for name, value in found.items():
             assert value == pytest.approx(math.fsum(part[name] for part in parts) / len(parts), rel=1e-12)
 
 
 def test_a_mean_needs_all_corruptions() -> None:
-    assert _means([{"a": 1.0, "b": 2.0}, {"a": 4.0}]) == {"a": 2.5}
-    assert _means([{"a": math.inf}, {"a": 1.0}]) == {"a": math.inf}
+    assert means([{"a": 1.0, "b": 2.0}, {"a": 4.0}]) == {"a": 2.5}
+    assert means([{"a": math.inf}, {"a": 1.0}]) == {"a": math.inf}
 
 
 def test_all_metrics_are_declared(answers: Answers) -> None:

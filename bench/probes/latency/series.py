@@ -175,6 +175,7 @@ def _case(
         test_x=rows[: probe.batch],
         test_y=split.test_y[: min(len(rows), probe.batch)],
         test_truth=None,
+        test_groups=None,
     )
     on_host = prepare(few, subject.protocol, subject.seed, "cpu")
     data = on_host if device == "cpu" else prepare(few, subject.protocol, subject.seed, device)
