@@ -127,7 +127,7 @@ def test_the_description_has_their_means_and_the_number_of_draws(store: Store) -
 @pytest.mark.slow
 def test_a_report_and_a_site_are_written(store: Store, tmp_path: Path) -> None:
     study(store, ("predictive_entropy", "accuracy"))
-    page, _ = write_report(store, Registry(), tmp_path)
+    page, *_ = write_report(store, Registry(), tmp_path)
     assert "Description of the predictions" in page.read_text("utf-8")
     index, board = bench.write_leaderboard(store, tmp_path / "site")
     assert index.is_file()

@@ -14,6 +14,7 @@ from bench.probes import make_probe
 from bench.probes.row_shift import SIZES, RowShift, shifted_rows
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
+from tests.fixtures.training import NUMBER, PROTOCOL
 
 Load = Callable[..., Split]
 USUAL = Protocol().probe
@@ -62,7 +63,7 @@ def test_a_condition_is_what_shifted_rows_give_the_ordinary_probe(
     split = load("diabetes")
     places = [(name, severity) for name in PROBE.shifts for severity in PROBE.severities]
     questions = [(PROBE.spec, split), (USUAL, split)]
-    questions += [(USUAL, shifted_rows(split, name, severity, 0)) for name, severity in places]
+    questions += [(USUAL, shifted_rows(split, name, severity, NUMBER)) for name, severity in places]
     shifted, clean, *usual = ask("mcni-fixed", {"alpha": 0.3}, questions)
     assert {n: v for n, v in shifted.metrics.items() if "@" not in n} == clean.metrics
     for (name, severity), outcome in zip(places, usual, strict=True):
@@ -76,7 +77,7 @@ def test_a_condition_is_what_shifted_rows_give_the_ordinary_probe(
     both = [shifted.metrics[f"rmse@{name}:5"] for name in PROBE.shifts]
     assert shifted.metrics["rmse@all:5"] == pytest.approx(np.mean(both))
     assert {declaration(name).task for name in shifted.metrics} == {"regression"}
-    assert shifted.training["draws"] == len(places) * 0 + 5
+    assert shifted.training["draws"] == PROTOCOL.draws
 
 
 def test_what_cannot_be_shifted_is_refused(load: Load) -> None:
