@@ -62,6 +62,8 @@ class NoisyWeights(Method):
     multiplicative: bool = False  # scaled by each weight's size instead of its layer's spread
     noise_in: Literal["both", "train", "test"] = "both"
 
+    watched = "network"  # the network without noise, as in the paper
+
     def __post_init__(self) -> None:
         if self.degrees <= 2:
             raise ValueError(f"degrees must be above 2, where Student's t has a variance, got {self.degrees}")

@@ -27,6 +27,7 @@ class AnchoredEnsemble(Bayesian):
     noise: float = 0.5
 
     look = Look("pink", "--", "P")
+    watched = "network"  # the data loss, without the anchor's part
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"prior": (1.0, 3.0, 10.0), "noise": (0.1, 0.3, 0.5, 0.8)}
 
     def __post_init__(self) -> None:

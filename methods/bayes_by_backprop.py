@@ -43,6 +43,7 @@ class BayesByBackprop(Bayesian):
     local_reparameterization: bool = True
 
     look = Look("red", "-", "P")
+    watched = "network"  # the network of the means
     early_stopping = False  # the mean is best long before its spread has grown to that of the posterior
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"prior": (1.0, 3.0, 10.0), "temperature": (0.01, 0.1, 1.0)}
 

@@ -33,6 +33,7 @@ class CyclicalSGMCMC(Method):
     learn_noise: bool = True
 
     look = Look("orange", "--", "p")
+    watched = "network"  # the present sample
     early_stopping = False  # the samples come from all cycles
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "step": (0.01, 0.05, 0.2),

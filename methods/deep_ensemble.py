@@ -1,9 +1,11 @@
-"""Deep ensemble: K networks from independent starts and shuffles; a draw is one of them.
+"""Deep ensemble of point predictors: K networks from independent starts and shuffles; a draw is one of them.
 
     q(w) = 1/K sum_k delta(w - w_k)
 
 Lakshminarayanan, Pritzel and Blundell 2017, "Simple and Scalable Predictive Uncertainty Estimation using Deep
-Ensembles", arXiv:1612.01474 (without adversarial training).
+Ensembles", arXiv:1612.01474, without adversarial training. In classification this is the paper's ensemble. In
+regression it is not: these networks predict a point and are trained by squared error, where the paper's state a mean
+and a variance; that one is `mean-variance-ensemble`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from bench.api import Look, Method
 
 @dataclass(frozen=True)
 class DeepEnsemble(Method):
-    """`networks` deterministic networks side by side."""
+    """`networks` deterministic networks side by side, none of which states a variance."""
 
     networks: int = 5
 

@@ -24,10 +24,9 @@ class DropConnect(Method):
     rate: float = 0.1
 
     look = Look("sky", "--", "s")
+    watched = "network"  # the network of mean weights
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}
-    expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "the rate is an option: the noise does not know how many rows there were"
-    }
+    spread = "level"  # the rate is an option: the noise does not know how many rows there were
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate < 1:

@@ -1,10 +1,10 @@
-"""Ensemble of mean-variance networks: a mixture of K Gaussians.
+"""Deep ensemble of mean-variance networks (Lakshminarayanan's in regression): a mixture of K Gaussians.
 
     p(y | x) = 1/K sum_k N(m_k(x), v_k(x))
 
 Lakshminarayanan, Pritzel and Blundell 2017, "Simple and Scalable Predictive Uncertainty Estimation using Deep
-Ensembles", arXiv:1612.01474: its regression form, without adversarial training. The variance is the data's, mean of
-v_k, and the function's, variance of m_k. Regression only.
+Ensembles", arXiv:1612.01474: its regression form, without adversarial training (`deep-ensemble` is its classification
+form). The variance is the data's, mean of v_k, and the function's, variance of m_k. Regression only.
 """
 
 from dataclasses import dataclass

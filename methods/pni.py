@@ -32,13 +32,12 @@ class PNI(Method):
     where: Literal["weights", "inputs", "activations"] = "weights"
 
     look = Look("green", "--", "v")
+    watched = "network"  # the network without noise
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "alpha": (0.05, 0.1, 0.25),
         "where": ("weights", "inputs", "activations"),
     }
-    expected_failures: ClassVar[Mapping[str, str]] = {
-        "variance-shrinks": "alpha is trained towards 0, where the loss is least"
-    }
+    spread = "level"  # alpha is trained towards 0, where the loss is least
 
     def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:
         """Return the suite's network with its noise levels: only here is it known how many it takes."""

@@ -39,6 +39,7 @@ class SGLD(Method):
     learn_noise: bool = True
 
     look = Look("red", "--", ">")
+    watched = "network"  # the present sample
     early_stopping = False  # the samples come from the end of the training
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "step": (0.002, 0.01, 0.05),

@@ -28,6 +28,10 @@ many are trained for one cell.
 Every method passes the checks of `uqbench verify`, except for those that its card names, with the reason.
 """
 
+SPREADS = {
+    "level": "its spread is noise of a level that is an option, tuned or trained: it need not fall with more data",
+    "aleatoric": "its spread is the noise of the data, or nothing: it does not fall with more data",
+}
 PROBLEMS = {
     "regression": Problem("regression", (2,), 1),
     "classification": Problem("classification", (2,), 3),
@@ -59,6 +63,8 @@ def card(name: str, about: str, method: Method) -> str:
             facts.append(f"skips {kind}: {reason}")
     if not method.early_stopping:
         facts.append("trains all epochs: no early stopping")
+    if method.spread != "posterior":
+        facts.append(SPREADS[method.spread])
     facts += [f"fails the check `{check}`: {reason}" for check, reason in method.expected_failures.items()]
     body = "\n".join(f"- {fact}" for fact in facts)
     own = inspect.getdoc(type(method)) or ""

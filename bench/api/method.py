@@ -6,7 +6,7 @@ harness does stacking, seeds, T, chunks, devices and early stopping.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -85,10 +85,22 @@ class Method:
 
     A search (`search_space`) minimises the validation loss, so an option that acts only after the fit, such as a prior
     or a level of test noise, is tuned in `finish` instead.
+
+    Early stopping and search watch `validate`. A method that overrides `loss` but not `validate` is watched by the loss
+    of its own draws, because `net(x)` need not be what it trains; `watched = "network"` declares that `net(x)`, without
+    noise, is what they should watch.
+
+    `spread` declares what the variance of the draws stands for: "posterior", what is not known about the function,
+    which falls with more data (`uqbench verify` checks that); "level", noise of a level that is an option, tuned or
+    trained; "aleatoric", the noise of the data, or nothing, because there is one function.
     """
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
     early_stopping: ClassVar[bool] = True  # False: train all epochs, where the end of the training is what is kept
+    watched: ClassVar[Literal["network", "draw"] | None] = None  # by early stopping and search; None: see above
+    spread: ClassVar[Literal["posterior", "level", "aleatoric"]] = (
+        "posterior"  # what its draws' variance is about; see above
+    )
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}  # options worth searching, and the values to try
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
     look: ClassVar[Look | None] = None  # how figures draw it; None: a look that depends on its name alone
@@ -125,7 +137,10 @@ class Method:
         return dict(net.memory)
 
     def validate(self, net: Net, batch: Batch) -> Tensor:
-        """Return the validation loss that early stopping and selection watch; by default without noise."""
+        """Return the validation loss that early stopping and selection watch; the default is the loss of `net(x)`.
+
+        The default is used where `loss` is the default, too, or where `watched` is "network"; see `watched`.
+        """
         return batch.loss(net(batch.x))
 
     def finish(self, net: Net, train: Batch, validation: Batch | None, tape: Tape) -> dict[str, Tensor]:

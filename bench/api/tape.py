@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bench.errors import UserError
+
 # Numbers drawn ahead in one call. Part of the meaning of a seed: torch's normal generator gives other numbers when
 # the same stream is cut elsewhere, so the cut may depend on the member alone, never on memory or on neighbours.
 BLOCK = 2**16
@@ -114,7 +116,7 @@ def no_other_randomness(what: str) -> Iterator[None]:
     before = torch.random.get_rng_state()
     yield
     if not torch.equal(before, torch.random.get_rng_state()):
-        raise RuntimeError(f"{what} drew from torch's global generator; take random numbers from the tape instead")
+        raise UserError(f"{what} drew from torch's global generator; take random numbers from the tape instead")
 
 
 def numbers(source: torch.Generator, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,8 @@ from bench.errors import UserError
 from bench.metrics import group_names
 from bench.networks.factory import network_factory
 from bench.plan.suite import Suite
-from bench.plugins.registry import Kind, PluginError, Registry, in_one_line
+from bench.plugins.faults import explain
+from bench.plugins.registry import Kind, PluginError, Registry
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Protocol
@@ -98,7 +99,7 @@ def _plan_dataset(
         for split in splits:
             probe.check(split)
     except Exception as error:  # a dataset's own mistake, of any type, must not end the others
-        yield Refused(name, "", in_one_line(error), fault=True)
+        yield Refused(name, "", explain(error), fault=True)
         return
     for label, method in methods.items():
         if isinstance(method, PluginError):
@@ -116,7 +117,7 @@ def _plan_dataset(
             ]
             cells = tuple(Cell.of(spec, name, label) for spec in specs)
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
-            yield Refused(name, label, in_one_line(error), fault=True)
+            yield Refused(name, label, explain(error), fault=True)
             continue
         yield Task(name, label, method, own, splits, cells, tuple(dataset.notes))
 
@@ -171,6 +172,8 @@ def checked(split: Split) -> Split:
     for part, x, y in (("train", split.train_x, split.train_y), ("test", split.test_x, split.test_y)):
         if not len(x):
             raise UserError(f"{part}_x has no rows")
+        if y.ndim == 2 and len(y) == len(x):
+            raise UserError(f"{part}_y {_columns(y.shape[1], split.task)}")
         if y.shape != x.shape[:1]:
             raise UserError(f"{part}_y must have one value for each of the {len(x)} rows, got shape {list(y.shape)}")
         for name, array in ((f"{part}_x", x), (f"{part}_y", y)):
@@ -186,6 +189,15 @@ def checked(split: Split) -> Split:
     if split.test_groups is not None:
         group_names(split.test_groups, len(split.test_y))
     return split
+
+
+def _columns(count: int, task: str) -> str:
+    """Return what is wrong with a table of targets, and what would be right."""
+    if count == 1:
+        return "has one column and two axes, shape [rows, 1]; write y[:, 0] to get one value per row"
+    if task == "classification":
+        return f"has {count} columns; give one class per row, from 0 (a one-hot table's is y.argmax(1))"
+    return f"has {count} columns; a dataset has one target: choose one (y[:, 0]), or make a dataset of each"
 
 
 def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 class DivergedError(Exception):
     """There is nothing to measure: a network or a prediction is not finite."""
 
+    def __init__(self, what: str, first: str = "") -> None:
+        super().__init__(what, first)
+        self.what, self.first = what, first  # what is not finite, and the first value found
+
+    def __str__(self) -> str:
+        return f"{self.what}; first not finite: {self.first}" if self.first else self.what
+
+    def under(self, condition: str) -> "DivergedError":
+        """Return the same error with the condition under which it arose."""
+        return DivergedError(f"{self.what} {condition}", self.first)
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -52,8 +63,19 @@ class TrainedSubject(Subject):
         drawing = Drawing(self.method, self.networks, self.split.task, x, stream(self.seed, name), self.protocol.draws)
         values = draw(drawing, self.limits)
         if not np.isfinite(values).all():
-            raise DivergedError("a drawn prediction was not finite")
+            raise DivergedError("a drawn prediction was not finite", self._first_not_finite(values, name))
         return values
+
+    def _first_not_finite(self, values: Array, rows: str) -> str:
+        """Return the first tensor of a network that is not finite, or else the first of the drawn values."""
+        from bench.training.divergence import name_not_finite
+
+        for k, network in enumerate(self.networks):
+            if tensor := name_not_finite(network):
+                return f"{tensor} of network {k} after the fit (see finish and remember)"
+        bad = ~np.isfinite(values).all(2)
+        draw, row = np.argwhere(bad)[0]
+        return f"draw {draw} at row {row} of {rows} ({int(bad.sum())} of {bad.size} values; see draw)"
 
 
 @dataclass(frozen=True)

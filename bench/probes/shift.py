@@ -89,7 +89,7 @@ class Shift(Probe):
         try:
             return forecast_of(self._with_images(subject, images))
         except DivergedError as error:
-            raise DivergedError(f"{error} {where}") from None
+            raise error.under(where) from None
 
     def _with_images(self, subject: TrainedSubject, images: Array) -> TrainedSubject:
         """Return the subject with these as its test images, or the first of them.

@@ -7,7 +7,8 @@ from pathlib import Path
 from bench.api import Report, Section, Text, style
 from bench.errors import UserError, unknown_name
 from bench.plugins.describe import declared_look
-from bench.plugins.registry import Registry, in_one_line
+from bench.plugins.faults import explain
+from bench.plugins.registry import Registry
 from bench.report.content import FigureContent, FileNames, Part, SectionContent, TableContent, section_content
 from bench.report.markdown import markdown
 from bench.report.page import page
@@ -68,7 +69,7 @@ def _part(
             if section is not None:
                 sections.append(section_content(section, suite, names))
         except Exception as error:  # one broken section must not cost the others
-            failed.append(SectionContent(name, [Text(f"This section failed: {in_one_line(error)}")]))
+            failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")]))
     return Part(suite, title, [*sections, *failed])
 
 

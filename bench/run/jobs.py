@@ -17,13 +17,14 @@ from bench.api import Array, Method, Split
 from bench.api.tape import stream
 from bench.metrics import score
 from bench.networks.factory import network_factory
-from bench.plugins.registry import in_one_line
+from bench.plugins.faults import explain
 from bench.probes import make_probe
 from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSubject
 from bench.probes.score import held_out_forecast
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol, Training
 from bench.training.checkpoints import name_of
+from bench.training.divergence import first_not_finite
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
 from bench.training.rows import Prepared, prepare, search_folds
@@ -271,9 +272,7 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
         record = _training_record(job, networks)
         lost = [k for k, network in enumerate(networks) if network.status == "diverged"]
         if lost:
-            which = f"network {lost[0]}" if len(networks) > 1 else "the network"
-            message = f"the loss of {which} was not finite in epoch {networks[lost[0]].epochs}"
-            return Outcome("diverged", message, training=record)
+            return Outcome("diverged", _divergence(job, data, lost[0], networks[lost[0]]), training=record)
         method, training = _chosen(job)
         networks = [
             finish(_member(job, method, training, data, _network_seed(job, k)), network)
@@ -291,9 +290,19 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
         return Outcome("failed", error_text(error))
 
 
+def _divergence(job: Job, data: Prepared, k: int, network: Fitted) -> str:
+    """Return where the training of a network came upon a value that is not finite."""
+    method, training = _chosen(job)
+    which = f"network {k}" if method.networks > 1 else "the network"
+    message = f"the loss of {which} was not finite in epoch {network.epochs}"
+    _, form = training_form(method)
+    found = first_not_finite(_member(job, form, training, data, _network_seed(job, k)), network)
+    return f"{message}; first not finite: {found}" if found else message
+
+
 def error_text(error: Exception) -> str:
     """Return the reason in one line, then the traceback."""
-    return "\n".join([in_one_line(error), "", "".join(traceback.format_exception(error))])
+    return "\n".join([explain(error), "", "".join(traceback.format_exception(error))])
 
 
 def _history(networks: Sequence[Fitted]) -> dict[str, Array]:

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 from unittest import SkipTest
 
+from bench.errors import UserError
+from bench.plugins.faults import explain, has_place
+
 State = Literal["ok", "failed", "expected failure", "not applicable"]
 Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
@@ -90,6 +93,8 @@ def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, CheckFailure):
         return text
+    if isinstance(error, UserError) or has_place(error):
+        return explain(error)
     frames = traceback.extract_tb(error.__traceback__)
     # The author looks first at the last line that belongs neither to this kit nor to an installed package.
     foreign = re.compile(r"/bench/testing/|/site-packages/(?!bench/)")

@@ -22,7 +22,7 @@ class Difference:
 def against_plain(stacked: Cell) -> Difference:
     """Compare a cell trained in a stack with the same cell trained without one."""
     plain = train(stacked.method, stacked.split, SHORT, PLAIN)
-    return Difference(_gap(stacked.draws(6), plain.draws(6, limits=PLAIN)), _identical(stacked, plain))
+    return Difference(_gap(stacked.draws(6), plain.draws(6, limits=PLAIN)), identical(stacked, plain))
 
 
 def against_crowd(alone: Cell) -> Difference:
@@ -36,7 +36,7 @@ def against_crowd(alone: Cell) -> Difference:
     done = dict(fit(members, STACK))
     trained = [finish(member, done[place]) for place, member in enumerate(members)]
     crowd = replace(alone, networks=trained[1 : 1 + len(own)])
-    return Difference(_gap(alone.draws(6), crowd.draws(6)), _identical(alone, crowd))
+    return Difference(_gap(alone.draws(6), crowd.draws(6)), identical(alone, crowd))
 
 
 def neighbours(method: Method, count: int) -> list[Method]:
@@ -59,7 +59,8 @@ def _gap(one: Array, other: Array) -> float:
     return float(np.nanmax(np.abs(one - other), initial=0.0))
 
 
-def _identical(one: Cell, other: Cell) -> bool:
+def identical(one: Cell, other: Cell) -> bool:
+    """Return whether all tensors of two cells' networks are the same to the last bit."""
     return all(
         torch.equal(tensor, getattr(b, part)[name])
         for a, b in zip(one.networks, other.networks, strict=True)

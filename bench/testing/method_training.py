@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.api import Method, Split, Task
+from bench.api import Method, Split, Task, options
 from bench.api.tape import BlankTape
 from bench.spec.protocol import Architecture, Protocol, Training
 from bench.testing.check import NotApplicable, require
-from bench.testing.comparison import against_plain
+from bench.testing.comparison import against_plain, identical
 from bench.testing.problems import PLAIN, PROBLEMS, SHORT, STACK, Cell, Plain, split_of, train, train_all
 from bench.testing.subject import MethodSubject
 from bench.training.flops import count_work
-from bench.training.member import start
+from bench.training.member import held_out_loss, start
 
 ROUNDING = 1e-4  # of draws in training units, after a few epochs of training
 LARGEST_COST = 100.0  # times what a network without noise needs
@@ -33,6 +33,16 @@ def check_learns(subject: MethodSubject) -> None:
             found = f"accuracy on three separate clusters {accuracy:.0%} (required: 70%, guessing has 33%)"
             good, advice = accuracy > 0.7, "see whether loss follows the data"
         require(good, f"{found} after 240 steps of Adam; {advice}")
+
+
+def check_watched(subject: MethodSubject) -> None:
+    """There is a finite validation loss for early stopping and search to watch."""
+    for cell in subject.cells:
+        member, network = cell.members[0], cell.networks[0]
+        before = {name: network.memory.get(name, tensor) for name, tensor in start(member).memory.items()}
+        loss = held_out_loss(member, replace(network, memory=before))  # a search does not wait for finish
+        advice = "look at validate, or at draw if validate is not written"
+        require(np.isfinite(loss), f"the validation loss of a trained network is {loss}; {advice}")
 
 
 def check_stack_invariance(subject: MethodSubject) -> None:
@@ -58,6 +68,20 @@ def check_plain_path(subject: MethodSubject) -> None:
     gap = against_plain(subject.alone).largest
     advice = "a hook must not depend on how it is called (no counters, no Python numbers from tensors)"
     require(gap < ROUNDING, f"without vmap its draws differ by {gap:.2g} from the stack's; {advice}")
+
+
+def check_ensemble_of_one(subject: MethodSubject) -> None:
+    """An ensemble of one network is the first network of the ensemble, to the last bit."""
+    method, ensemble = subject.plugin, subject.alone
+    if method.networks == 1 or "networks" not in options(method):
+        raise NotApplicable("it trains one network")
+    one = train(replace(method, networks=1), ensemble.split, SHORT, STACK)  # type: ignore[type-var]  # a dataclass
+    first = replace(ensemble, networks=ensemble.networks[:1])
+    found = f"with networks = 1 it is not the first of its {method.networks} networks"
+    advice = "a network must not depend on how many there are: look for self.networks in build, init, memory and loss"
+    require(identical(one, first), f"{found}; {advice}")
+    same = np.array_equal(one.draws(1), ensemble.draws(method.networks)[:1])
+    require(same, f"with networks = 1 its draw is not the first draw of {method.networks} networks; {advice}")
 
 
 def _require_finite(subject: MethodSubject, split: Split, what: str) -> None:
@@ -121,6 +145,14 @@ def exact_variance(cell: Cell) -> float:
 def check_variance_shrinks(subject: MethodSubject) -> None:
     """On a linear problem the variance falls with the number of rows, as that of the exact posterior does."""
     subject.need("regression")
+    about = {
+        "level": "noise of a level that is an option, tuned or trained",
+        "aleatoric": "the noise of the data, or nothing",
+    }
+    if subject.plugin.spread != "posterior":
+        raise NotApplicable(
+            f"it declares its spread as {about[subject.plugin.spread]} (spread = {subject.plugin.spread!r})"
+        )
     found, exact = [], []
     for rows, epochs in ((FEW, 320), (MANY, 20)):  # as many steps for both
         training = Training(learning_rate=0.02, epochs=epochs, batch=24, schedule="cosine")

@@ -10,7 +10,8 @@ from bench.api import Array, Method, Problem, Split, Task
 from bench.api.tape import BlankTape, stream
 from bench.networks.factory import network_factory
 from bench.spec.protocol import Architecture, Protocol, Training
-from bench.testing.check import require
+from bench.testing.check import CheckFailure
+from bench.training.divergence import first_not_finite
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish
@@ -93,8 +94,10 @@ def train_all(method: Method, splits: Sequence[Split], protocol: Protocol, limit
     members = [member for _, own in prepared for member in own]
     done = dict(fit(members, limits))
     networks = [finish(member, done[number]) for number, member in enumerate(members)]
-    lost = [network for network in networks if network.status != "ok"]
-    require(not lost, f"the loss was not finite in epoch {lost[0].epochs if lost else 0}; look at loss and update")
+    for member, network in zip(members, networks, strict=True):
+        if network.status != "ok":
+            where = first_not_finite(member, network) or "the loss"
+            raise CheckFailure(f"training diverged in epoch {network.epochs}; first not finite: {where}")
     count = method.networks
     return [
         Cell(method, split, data, own, networks[place * count : (place + 1) * count])

@@ -14,9 +14,11 @@ from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
 from bench.api.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
+from bench.errors import UserError
 from bench.training.allocator import keep_freed_memory
 from bench.training.draw_cache import cached_layers
 from bench.training.flops import count_work
+from bench.training.guards import guarded, place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors
 
@@ -46,10 +48,10 @@ def draw(job: Drawing, limits: Limits = Limits()) -> Array:
     T is `job.draws`, or the number of networks if the method's draws read no random numbers.
     """
     versions = _versions(job)
-    with torch.no_grad(), no_other_randomness("draw"):
+    with torch.no_grad(), no_other_randomness(place_of(job.method, "draw")):
         parts = [part.cpu().numpy() for part in Functions(job, limits).at(job.x)]
     if versions != _versions(job):
-        raise RuntimeError("draw changed the network's tensors in place; return new ones")
+        raise UserError(f"{place_of(job.method, 'draw')}: draw changed the network's tensors in place; return new ones")
     return np.concatenate(parts, axis=1)
 
 
@@ -74,9 +76,13 @@ class Functions:
         net.module.eval()
         self._tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
         few, outputs = job.x[:2], []
-        written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
-        written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
-        _check_outputs(job, outputs[0])
+        with guarded(net, x=job.x):
+            written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
+            written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
+        try:
+            _check_outputs(job, outputs[0])
+        except ValueError as error:
+            raise UserError(f"{place_of(job.method, 'draw')}: {error}") from None
         # Noise that differs between rows must not repeat in every chunk of rows; noise of the function must.
         by_row = self._tape.length != row_tape.length and len(few) > 1
         large = is_large(flops / len(few), limits)

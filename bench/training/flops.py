@@ -12,6 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from bench.api import Net
 from bench.api.optim import Step
 from bench.api.tape import BlankTape, TapeLength, no_other_randomness
+from bench.errors import UserError
+from bench.training.guards import FROM_TAPE, guarded, place_of
 from bench.training.member import Member, augment, bind_options, optimizer_of, start
 
 
@@ -58,7 +60,7 @@ def measure(member: Member) -> Cost:
     one = torch.tensor(1.0, device=rows.x.device)
     first.module.train()
     augment(member, batch.x, step_tape)
-    with torch.no_grad(), no_other_randomness("loss, update or remember"):
+    with torch.no_grad(), guarded(first, batch), no_other_randomness("loss, update or remember"):
         once = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
         written, flops = count_work(lambda: method.loss(first, batch, step_tape))
         again = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
@@ -71,10 +73,11 @@ def measure(member: Member) -> Cost:
         first.module.eval()
         method.remember(first, one, epoch_tape)
     if once.shape != ():
-        raise ValueError(f"loss must return one number, got a tensor of shape {tuple(once.shape)}")
+        found = f"loss must return one number, got a tensor of shape {tuple(once.shape)}"
+        raise UserError(f"{place_of(member.method, 'loss')}: {found}; return its mean over the rows")
     if not torch.equal(once, again) and torch.isfinite(once):
         problem = "loss gave two values for the same network, batch and tape"
-        raise RuntimeError(f"{problem}; take random numbers from the tape")
+        raise UserError(f"{place_of(member.method, 'loss')}: {problem}; keep nothing between calls, and {FROM_TAPE}")
     # Backward writes about twice what forward does; parameters, moments and best weights are kept as well.
     held = sum(p.numel() * p.element_size() for p in first.params.values())
     step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held

@@ -16,8 +16,10 @@ from torch.func import grad_and_value
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
 from bench.api.optim import Optimizer, Step, make_optimizer
 from bench.api.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
+from bench.errors import UserError
 from bench.spec.protocol import Training
 from bench.training.augmentation import crop_and_flip
+from bench.training.guards import place_of
 from bench.training.limits import SLOTS
 from bench.training.precision import forward_precision
 from bench.training.tracing import STEPS_THAT_PAY_FOR_COMPILING
@@ -26,6 +28,7 @@ Tensors = dict[str, Tensor]
 Parts = Mapping[str, Tensors]  # the tensors of `Start` by field: params, buffers, memory, state, values
 Pair = tuple[Tensor, Tensor]
 
+WATCHED_DRAWS = 4  # one draw alone would make the best epoch a matter of luck
 ROWS_AT_ONCE = 500  # of a large network outside training, whose activations are large too
 
 
@@ -124,7 +127,7 @@ def training_form(method: Method) -> tuple[Hashable, Method]:
     only once. The key of any other is its class with all its options, because its hooks may use them.
     """
     own = any(getattr(type(method), name) is not getattr(Method, name) for name in _TRAINING_HOOKS)
-    if not own and method.early_stopping == Method.early_stopping:
+    if not own and not watches_draws(method) and method.early_stopping == Method.early_stopping:
         return _Plain, _Plain()
     return (type(method), tuple((name, repr(value)) for name, value in options(method).items())), method
 
@@ -181,7 +184,7 @@ def start(member: Member) -> Start:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(member.seed, "weights"))
         module = method.build(member.problem, member.new_network).to(device)
-    _refuse_plain_tensors(module)
+    _refuse_plain_tensors(method, module)
     # Frozen parameters are treated as buffers.
     params = {name: p.detach().clone() for name, p in module.named_parameters() if p.requires_grad}
     frozen = {name: p.detach().clone() for name, p in module.named_parameters() if not p.requires_grad}
@@ -189,22 +192,26 @@ def start(member: Member) -> Start:
     module.requires_grad_(False)
     module.eval()
     tape = LiveTape(generator(member.seed, "start"), device)
-    with no_other_randomness("init or memory"):
+    with no_other_randomness(f"{place_of(method, 'init')} or {place_of(method, 'memory')}"):
         own = {name: p.detach() for name, p in method.init(Net(module, params, buffers), tape).items()}
         if wrong := [name for name in own if ":" not in name]:
-            raise ValueError(f"init returned {', '.join(wrong)}: a method's own parameters need a colon in their name")
+            place = place_of(method, "init")
+            raise UserError(
+                f"{place}: init returned {', '.join(wrong)}; a method's own parameters need a colon in their name"
+            )
         params = params | own
         memory = method.memory(Net(module, params, buffers), tape)
     optimizer = optimizer_of(member.training)
     return Start(module, params, buffers, memory, optimizer.init(params), float_tensors(method, device))
 
 
-def _refuse_plain_tensors(module: nn.Module) -> None:
+def _refuse_plain_tensors(method: Method, module: nn.Module) -> None:
     """Raise for a tensor that is neither parameter nor buffer: all networks of a stack would share the first one's."""
     for part in module.modules():
         for name, value in vars(part).items():
             if isinstance(value, Tensor):
-                raise ValueError(f"{type(part).__name__}.{name} is a plain tensor; register it with register_buffer")
+                found = f"{place_of(method, 'build')}: {type(part).__name__}.{name} is a plain tensor"
+                raise UserError(f"{found}; register it with register_buffer")
 
 
 def advance(
@@ -289,14 +296,42 @@ def _net(module: nn.Module, tensors: Parts) -> Net:
     return Net(module, tensors["params"], tensors["buffers"], tensors["memory"])
 
 
+def watches_draws(method: Method) -> bool:
+    """Return whether the validation loss is that of the method's draws: `net(x)` need not be what its `loss` trains."""
+    kind = type(method)
+    if kind.validate is not Method.validate:
+        return False
+    return kind.loss is not Method.loss if method.watched is None else method.watched == "draw"
+
+
 def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
-    return method.loss(net, batch, tape) if member.training.validate == "noisy" else method.validate(net, batch)
+    if member.training.validate == "noisy":
+        return method.loss(net, batch, tape)
+    if not watches_draws(method):
+        return method.validate(net, batch)
+    try:
+        return torch.stack([draw_loss(batch, method.draw(net, batch.x, tape)) for _ in range(WATCHED_DRAWS)]).mean()
+    except KeyError as error:
+        if type(method).finish is Method.finish:
+            raise
+        raise UserError(
+            f"{type(method).__name__} overrides loss but not validate, so early stopping and search watch its draws, "
+            f"which need {error} of finish; write validate, or watched = 'network' to watch net(x) without noise"
+        ) from error
+
+
+def draw_loss(batch: Batch, outputs: Tensor) -> Tensor:
+    """Return the loss of one draw: negative log-likelihood where it states variances, else the data loss."""
+    if batch.task == "classification" or outputs.shape[-1] == 1:
+        return batch.loss(outputs)
+    mean, variance = outputs.unbind(-1)
+    return (variance.log() / 2 + (batch.y - mean).square() / (2 * variance)).mean()
 
 
 def validation_tape(member: Member, rows: int) -> TapeLength:
     """Return how many random numbers one validation pass over this many rows reads."""
     tape = BlankTape(member.rows.x.device)
-    if member.training.validate == "noisy" and rows:
+    if rows and (member.training.validate == "noisy" or watches_draws(member.method)):
         first = start(member)
         first.module.eval()
         method = bind_options(member.method, first.values)
@@ -342,6 +377,6 @@ def finish(member: Member, fitted: Fitted) -> Fitted:
     fitted.module.eval()
     held_out = rows.batch(rows.calibrating) if len(rows.calibrating) else None
     tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
-    with torch.enable_grad(), no_other_randomness("finish"):
+    with torch.enable_grad(), no_other_randomness(place_of(method, "finish")):
         memory = method.finish(fitted, rows.batch(rows.train), held_out, tape)
     return replace(fitted, memory={name: t.detach() for name, t in memory.items()})

@@ -26,6 +26,7 @@ from bench.api.optim import epoch_rates
 from bench.api.tape import TapeLength, block_calls, write_numbers
 from bench.training import checkpoints
 from bench.training.flops import Cost, measure
+from bench.training.guards import place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import (
     ROWS_AT_ONCE,
@@ -88,11 +89,25 @@ def fit_with_progress(members: Sequence[Member], limits: Limits = Limits()) -> I
                     yield group[item[0]], item[1]
 
 
+def train_again(member: Member, calls: type[StackedCalls]) -> None:
+    """Train one network alone and without `vmap`, every call through another class than `StackedCalls`."""
+    cost, limits = measure(member), Limits(path="plain", compiling=False)
+    with threads(torch.get_num_threads() if is_large(cost.flops_per_row, Limits()) else 1), torch.no_grad():
+        deque(_Stack([member], cost, True, limits, calls).run(), maxlen=0)
+
+
 class _Stack:
     """A group of members in training."""
 
-    def __init__(self, members: Sequence[Member], cost: Cost, large: bool, limits: Limits) -> None:
-        self.members, self.cost, self.large = members, cost, large
+    def __init__(
+        self,
+        members: Sequence[Member],
+        cost: Cost,
+        large: bool,
+        limits: Limits,
+        calls: type[StackedCalls] = StackedCalls,
+    ) -> None:
+        self.members, self.cost, self.large, self.calls = members, cost, large, calls
         self.model = members[0]
         self.device = self.model.rows.x.device
         warn_of_emulation(self.model.training.precision, self.device)
@@ -116,7 +131,7 @@ class _Stack:
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train all members; yield results and progress."""
         first = start(self.members[0])
-        self.call = StackedCalls(self.model, first.module, large=self.large, compiling=self.compiling)
+        self.call = self.calls(self.model, first.module, large=self.large, compiling=self.compiling)
         self.columns: dict[str, Any] = {
             part: {name: torch.stack([t] * len(self.slots)) for name, t in getattr(first, part).items()}
             for part in (*NETWORK, "state", "values")
@@ -183,7 +198,7 @@ class _Stack:
             numbers = (normals[0], uniforms[0])
             memory = self.call("remember", remember, self.table, self.columns, progress, numbers)
             if "remember" not in self.checked:
-                require_same_tensors("remember", self.columns["memory"], memory)
+                require_same_tensors(place_of(self.model.method, "remember"), self.columns["memory"], memory)
                 self.checked.add("remember")
             self.columns["memory"] = memory
         losses: list[float] = mean.tolist()
@@ -194,8 +209,8 @@ class _Stack:
         columns, step = self.columns, partial(advance, alone=self.large)
         params, buffers, state, loss = self.call(name, step, self.table, columns, chosen, clocks, numbers)
         if name not in self.checked:
-            require_same_tensors("update", columns["params"], params)
-            require_same_tensors("update (state)", columns["state"], state)
+            require_same_tensors(place_of(self.model.method, "update"), columns["params"], params)
+            require_same_tensors(f"{place_of(self.model.method, 'update')}, state", columns["state"], state)
             self.checked.add(name)
         columns.update(params=params, buffers=buffers, state=state)
         return cast("Tensor", loss)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 from torch.utils import _pytree as pytree
 
+from bench.errors import UserError
 from bench.training.member import Member
 from bench.training.tracing import Call, compiled, trace
 
@@ -64,4 +65,4 @@ def require_same_tensors(hook: str, before: dict[str, Tensor], after: dict[str, 
         old, new = shapes[0].get(name), shapes[1].get(name)
         if old != new:
             text = ["missing" if s is None else f"{s[1]} of shape {list(s[0])}" for s in (old, new)]
-            raise ValueError(f"{hook} must return the tensors it was given: {name} was {text[0]} and is {text[1]}")
+            raise UserError(f"{hook}: it must return the tensors it was given: {name} was {text[0]} and is {text[1]}")

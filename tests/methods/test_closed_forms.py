@@ -85,6 +85,22 @@ def test_noise_reaches_weights_but_no_bias_and_no_normalisation() -> None:
 
 
 @pytest.mark.slow
+def test_dropping_inputs_of_a_linear_network_has_the_variance_of_bernoulli_terms() -> None:
+    method = MCDropout(rate=0.2, input_rate=0.3)
+    fitted = trained(method, [])
+    terms = (ROWS * fitted.params["layers.0.weight"][0]).double().square().sum(1)
+    np.testing.assert_allclose(variance(method, fitted), terms.numpy() * 0.3 / 0.7, rtol=0.06)
+
+
+def test_inputs_are_dropped_in_training_and_only_if_asked() -> None:
+    plain, dropped, none = (
+        trained(MCDropout(input_rate=rate), []).params["layers.0.weight"] for rate in (None, 0.5, 0.0)
+    )
+    assert torch.equal(plain, trained(Deterministic(), []).params["layers.0.weight"])  # no hidden unit to drop
+    assert torch.equal(none, plain)
+    assert not torch.allclose(dropped, plain, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     "method", [MCNIFixed(alpha=0.0), MCDropout(rate=0.0), MCDropout(rate=0.0, per_row=True)], ids=str
 )
@@ -132,7 +148,13 @@ def test_an_ensemble_of_three_has_three_different_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [lambda: MCDropout(rate=1.0), lambda: MCDropout(rate=-0.1), lambda: DeepEnsemble(networks=0)]
+    "bad",
+    [
+        lambda: MCDropout(rate=1.0),
+        lambda: MCDropout(input_rate=1.0),
+        lambda: MCDropout(rate=-0.1),
+        lambda: DeepEnsemble(networks=0),
+    ],
 )
 def test_impossible_options_are_refused(bad: object) -> None:
     with pytest.raises(ValueError, match="must be"):

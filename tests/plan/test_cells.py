@@ -148,7 +148,7 @@ def test_the_fingerprint_sees_every_array() -> None:
 
 def test_the_spec_is_readable(tiny_file: Path) -> None:
     spec = read_spec(cells(str(tiny_file))[-1].spec)
-    assert spec.method == PluginSpec("mc-dropout", "built in", "1", {"rate": 0.1, "per_row": False})
+    assert spec.method == PluginSpec("mc-dropout", "built in", "1", {"rate": 0.1, "per_row": False, "input_rate": None})
     assert spec.protocol.training.epochs == 2
     assert spec.seed == 1
 
@@ -213,7 +213,10 @@ def test_checked() -> None:
         (dataclasses.replace(good, train_x=np.zeros((0, 2)), train_y=np.zeros(0)), "train_x has no rows"),
         (dataclasses.replace(good, test_x=np.zeros((0, 2)), test_y=np.zeros(0)), "test_x has no rows"),
         (dataclasses.replace(good, train_y=np.zeros(3)), "one value for each of the 4 rows"),
-        (dataclasses.replace(good, train_y=np.zeros((4, 1))), "one value for each of the 4 rows"),
+        (dataclasses.replace(good, train_y=np.zeros((4, 1))), r"train_y has one column.*write y\[:, 0\]"),
+        (dataclasses.replace(good, test_y=np.zeros((4, 3))), r"test_y has 3 columns; a dataset has one target: choose"),
+        (dataclasses.replace(good, test_y=np.zeros((4, 3, 1))), "one value for each of the 4 rows"),
+        (dataclasses.replace(labelled, train_y=np.eye(4)[:, :3]), r"train_y has 3 columns.*y\.argmax\(1\)"),
         (dataclasses.replace(good, test_x=np.full((4, 2), np.nan)), "test_x: 8 of 8 values are NaN"),
         (dataclasses.replace(good, train_y=np.full(4, np.inf)), "train_y: 4 of 4 values are NaN or infinite"),
         (dataclasses.replace(good, test_x=np.zeros((4, 3))), "differ in shape"),

@@ -1,6 +1,7 @@
 """Jobs: searches by cross-validation, and trainings that several methods share."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -252,7 +253,7 @@ def test_a_method_that_changes_a_part_of_anothers_hook_trains_by_itself() -> Non
 
     @dataclass(frozen=True)
     class Mine(MCDropout):
-        def mask(self, shape: tuple[int, ...], tape: Tape) -> Tensor:
+        def mask(self, shape: Sequence[int], tape: Tape) -> Tensor:
             return 3 * super().mask(shape, tape)
 
     assert training_form(Mine())[0] != training_form(MCDropout())[0]

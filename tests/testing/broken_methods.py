@@ -8,7 +8,7 @@ The healthy one is a diagonal Laplace approximation (MacKay 1992) with a known n
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -27,6 +27,8 @@ class Healthy(Method):
 
     precision: float = 1.0
     noise: float = 0.4
+
+    watched: ClassVar[Literal["network", "draw"] | None] = "network"
 
     search_space: ClassVar[Mapping[str, Any]] = {"precision": (0.1, 1.0, 10.0)}
 
@@ -129,7 +131,7 @@ class Unseeded(Broken):
 class ReadsInVain(Method):
     """Breaks draws-differ: reads the tape and makes nothing of it."""
 
-    expected_failures: ClassVar[Mapping[str, str]] = {"variance-shrinks": "it has no noise at all"}
+    spread = "aleatoric"
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         return net(x) + 0 * tape.normal(())
@@ -192,6 +194,19 @@ class Lazy(Broken):
         return 0 * batch.loss(net(batch.x))
 
 
+@dataclass(frozen=True)
+class Unwatched(Broken):
+    """Breaks watched: its draws need what finish returns, and it does not say what to watch instead."""
+
+    watched = None
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        return 2 * batch.loss(net(batch.x))
+
+    def finish(self, net: Net, train: Batch, validation: Batch | None, tape: Tape) -> Tensors:
+        return {"late": torch.ones(()), **super().finish(net, train, validation, tape)}
+
+
 last = [1.0]
 
 
@@ -235,6 +250,16 @@ class LooksAtVmap(Broken):
         if not torch._C._functorch.is_batchedtensor(step.learning_rate):
             step = replace(step, learning_rate=2 * step.learning_rate)
         return optimizer.update(net.params, gradient, state, step)
+
+
+@dataclass(frozen=True)
+class SharesWork(Broken):
+    """Breaks ensemble-of-one: its networks know how many they are."""
+
+    networks: int = 2
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        return batch.loss(net(batch.x)) / self.networks + net.params["layers.0.weight"].square().mean()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem
 from bench.api.tape import Tape
+from bench.errors import UserError
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.spec.protocol import Architecture
@@ -103,7 +104,7 @@ class GrowingState(Method):
 def test_tensors_that_appear_in_training_are_refused(
     path: Any, method: Method, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    with pytest.raises(ValueError, match="must return the tensors it was given"):
+    with pytest.raises(UserError, match=r"(remember|update).*py:\d+.* must return the tensors it was given"):
         fit_in_order([member(method)], Limits(path=path))
 
 
@@ -161,6 +162,62 @@ class GlobalLoss(Method):
 
 
 @dataclass(frozen=True)
+class OwnGenerator(Method):
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        source = torch.Generator().manual_seed(0)
+        return batch.loss(net(batch.x + torch.randn(batch.x.shape, generator=source)))
+
+
+@dataclass(frozen=True)
+class InPlaceLoss(Method):
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        net.params["layers.0.weight"].mul_(0.9)
+        return batch.loss(net(batch.x))
+
+
+@dataclass(frozen=True)
+class InPlaceInputs(Method):
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        x = batch.x
+        x += 0.1 * tape.normal(x.shape)
+        return batch.loss(net(x))
+
+
+@dataclass(frozen=True)
+class WrongBroadcast(Method):
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        return (net(batch.x) - batch.y).square().mean()
+
+
+@dataclass(frozen=True)
+class WrongMSE(Method):
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        with warnings.catch_warnings(action="ignore"):
+            return F.mse_loss(net(batch.x), batch.y)
+
+
+@dataclass(frozen=True)
+class OwnDropout(Method):
+    def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:
+        return nn.Sequential(new_network(4), nn.Dropout(0.1), nn.Linear(4, problem.outputs))
+
+
+@dataclass(frozen=True)
+class OwnChannelDropout(Method):
+    def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:
+        return nn.Sequential(nn.Sequential(new_network(4), nn.Dropout1d(0.1)), nn.Linear(4, problem.outputs))
+
+
+@dataclass(frozen=True)
+class Pairwise(Method):
+    """Differences between all pairs of targets are no mistake."""
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        outputs = net(batch.x)[:, 0]
+        return ((outputs[:, None] - outputs) - (batch.y[:, None] - batch.y)).square().mean()
+
+
+@dataclass(frozen=True)
 class NumpyLoss(Method):
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         return batch.loss(net(batch.x * float(np.random.default_rng().normal())))
@@ -180,12 +237,19 @@ class GlobalFinish(Method):
 
 REFUSED = [
     (Loose(), "LooseModule.projection is a plain tensor; register it with register_buffer"),
-    (NameWithoutColon(), "init returned level.*colon"),
-    (GlobalInit(), "init or memory drew from torch's global generator"),
-    (GlobalLoss(), "take random numbers from the tape"),
+    (NameWithoutColon(), r"init, test_guards.py:\d+: init returned level.*colon"),
+    (GlobalInit(), "memory.* drew from torch's global generator"),
+    (GlobalLoss(), "randn is not reproducible under the harness; take random numbers from the tape"),
+    (OwnGenerator(), "randn is not reproducible under the harness; take random numbers from the tape"),
+    (InPlaceLoss(), r"mul_ writes into net.params\['layers.0.weight'\] in place"),
+    (InPlaceInputs(), r"add_ writes into batch.x in place"),
+    (WrongBroadcast(), r"outputs of shape \[16, 1\] and targets of shape \[16\] broadcast to \[16, 16\]"),
+    (WrongMSE(), r"outputs of shape \[16, 1\] and targets of shape \[16\] broadcast to \[16, 16\]"),
+    (OwnDropout(), r"layer '1' \(Dropout\) draws random numbers of its own in training.*hidden="),
+    (OwnChannelDropout(), r"layer '.*' \(Dropout1d\) draws random numbers of its own"),
     (NumpyLoss(), "loss gave two values"),
     (RowLosses(), r"loss must return one number, got a tensor of shape \(16,\)"),
-    (GlobalFinish(), "finish drew from torch's global generator"),
+    (GlobalFinish(), r"finish, test_guards.py:\d+ drew from torch's global generator"),
 ]
 
 
@@ -194,8 +258,12 @@ REFUSED = [
 def test_mistakes_in_training_are_told(
     path: Any, method: Method, reason: str, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    with pytest.raises((ValueError, RuntimeError), match=reason):
+    with pytest.raises(UserError, match=reason):
         fit_in_order([member(method, epochs=1)], Limits(path=path))
+
+
+def test_pairs_of_targets_are_no_mistake(member: MakeMember, fit_in_order: FitInOrder) -> None:
+    assert fit_in_order([member(Pairwise(), epochs=1)])[0].status == "ok"
 
 
 @dataclass(frozen=True)
@@ -228,8 +296,8 @@ class GlobalDraw(Method):
     [
         (ProbabilityDraw(), "draw must return logits"),
         (ThreeColumns(), "got 3 columns"),
-        (InPlaceDraw(), "draw changed the network's tensors in place"),
-        (GlobalDraw(), "draw drew from torch's global generator"),
+        (InPlaceDraw(), r"add_ writes into net.params\['layers.0.bias'\] in place"),
+        (GlobalDraw(), "randn is not reproducible under the harness; take random numbers from the tape"),
     ],
     ids=lambda v: type(v).__name__ if isinstance(v, Method) else "",
 )
@@ -238,7 +306,7 @@ def test_mistakes_in_drawing_are_told(
 ) -> None:
     images = isinstance(method, ProbabilityDraw)
     one = member(method, epochs=1, **({"network": Architecture(kind="resnet8")} if images else {}))
-    with pytest.raises((ValueError, RuntimeError), match=reason):
+    with pytest.raises(UserError, match=reason):
         draw(Drawing(method, fit_in_order([one]), one.problem.task, one.rows.x, 0, 3), Limits(path="plain"))
 
 
