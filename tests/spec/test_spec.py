@@ -40,7 +40,7 @@ SPEC = CellSpec(
 CHANGED: dict[str, Any] = {
     "dataset": PluginSpec("toy", options={"rows": 50}),
     "data": "another fingerprint",
-    "method": PluginSpec("mc-dropout", options={"rate": 0.3, "per_row": True}),
+    "method": PluginSpec("mc-dropout", options={"rate": 0.3, "per_row": True, "input_rate": 0.2}),
     "protocol": Protocol(draws=6),
     "space": {"per_row": [True, False]},
     "split": 4,
