@@ -14,7 +14,7 @@ would be right; docs/python.md is a worked example.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -56,6 +56,7 @@ class SuiteRun:
     store: "Store"
     summary: "Summary"
     stopped_by: int | None = None  # the signal that stopped it before the end
+    plugins: Registry = field(default_factory=Registry, repr=False)  # what it was run with
 
     @property
     def ok(self) -> bool:
@@ -65,7 +66,7 @@ class SuiteRun:
     @property
     def results(self) -> "StoredResults":
         """The results of the suite, those of earlier runs among them."""
-        return load_results(self.store, self.suite.name)
+        return load_results(self.store, self.suite.name, plugins=self.plugins)
 
 
 def run_suite(
@@ -95,7 +96,7 @@ def run_suite(
     total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
     with progress_bar(chosen.name, total, options.progress) as monitor:
         summary = run(chosen, registry, opened, settings, monitor)
-    return SuiteRun(chosen, opened, summary, monitor.stop.signal)
+    return SuiteRun(chosen, opened, summary, monitor.stop.signal, registry)
 
 
 def choose_suite(
@@ -117,15 +118,21 @@ def choose_suite(
     more = [name for name in methods if name in registry.plugins("method")]
     more_data = [name for name in datasets if name in registry.plugins("dataset") or ":" in name]
     own = {kind: [p.name for p in registry.plugins(kind).values() if p.origin.startswith("file ")] for kind in KINDS}
-    loaded = load_suite(suite, keys, [*more, *own["method"]], [*more_data, *own["dataset"]])
+    from bench.metrics import using_metrics
+
+    with using_metrics(registry.metrics):
+        loaded = load_suite(suite, keys, [*more, *own["method"]], [*more_data, *own["dataset"]])
     return loaded.only(datasets, methods)
 
 
-def load_results(store: StoreSource = DEFAULT_URL, suite: str | None = None) -> "StoredResults":
+def load_results(
+    store: StoreSource = DEFAULT_URL, suite: str | None = None, *, plugins: Files | Registry = ()
+) -> "StoredResults":
     """Return the results of a suite: `frame`, `cells`, `remarks` and `failures` are data frames.
 
-    The name of the suite may be left out where the store holds only one.
+    The name of the suite may be left out where the store holds only one. `plugins` are files that declare metrics.
     """
+    from bench.metrics import using_metrics
     from bench.store.results import StoredResults
 
     opened = open_store(store)
@@ -136,7 +143,8 @@ def load_results(store: StoreSource = DEFAULT_URL, suite: str | None = None) -> 
         raise UserError(f"{where} holds several suites; name one with --suite: {', '.join(names)}")
     if suite is not None and suite not in names:
         raise unknown_name("suite", suite, names, where)
-    return StoredResults(opened, suite or names[0])
+    with using_metrics(registry_of(plugins).metrics):
+        return StoredResults(opened, suite or names[0])
 
 
 def compare_methods(
@@ -195,17 +203,23 @@ def rank_methods(
 
 def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list[Metric]":
     """Return the named metrics; else the suite's, or all stored ones, for which each of the methods has values."""
-    from bench.metrics import declaration
+    from bench.metrics import declaration, find_declaration, using_metrics
 
     stored = results.frame.groupby("metric")["method"].agg(set)
-    for name in names:
-        declaration(name)
-        if name not in stored.index:
-            raise unknown_name("metric", name, stored.index, f"suite {results.suite} has no values")
-    chosen = list(dict.fromkeys(names or results.metrics or sorted(stored.index)))
     known = set(results.cells["method"])
     required = {method for method in methods if method in known}  # the comparison itself reports the others
-    metrics = [declaration(name) for name in chosen if names or (name in stored.index and required <= stored[name])]
+    with using_metrics(results.declarations):
+        for name in names:
+            if name in stored.index and find_declaration(name) is None:
+                raise UserError(
+                    f"metric {name!r} has stored values, but nothing here declares it; give its file with --plugin"
+                )
+            declaration(name)
+            if name not in stored.index:
+                raise unknown_name("metric", name, stored.index, f"suite {results.suite} has no values")
+        chosen = list(dict.fromkeys(names or results.metrics or sorted(stored.index)))
+        found = [name for name in chosen if names or (name in stored.index and required <= stored[name])]
+        metrics = [metric for name in found if (metric := find_declaration(name)) is not None]
     # Those without a better are described in reports; naming one is a mistake that the comparison itself reports.
     return [metric for metric in metrics if names or metric.has_better]
 
@@ -214,10 +228,12 @@ def write_report(
     store: StoreSource = DEFAULT_URL, out: str | Path = "report", *, suites: Names = (), plugins: Files = ()
 ) -> Path:
     """Write a report on some suites of a store (all by default) into a folder; return its page, `index.html`."""
+    from bench.metrics import using_metrics
     from bench.report.write import write_report as write
 
-    with _opened(store) as opened:
-        return write(opened, registry_of(plugins), Path(out), suites)[0]
+    registry = registry_of(plugins)
+    with _opened(store) as opened, using_metrics(registry.metrics):
+        return write(opened, registry, Path(out), suites)[0]
 
 
 def write_leaderboard(
@@ -231,10 +247,13 @@ def write_leaderboard(
     """Write a store as a static site; return its page, `index.html`, and what it lists."""
     from bench.leaderboard import collect
     from bench.leaderboard.site import write_site
+    from bench.metrics import using_metrics
 
-    with _opened(store) as opened:
-        found = collect(opened, suites, metrics)
-    return write_site(found, registry_of(plugins), Path(out))[0], found
+    registry = registry_of(plugins)
+    with using_metrics(registry.metrics):
+        with _opened(store) as opened:
+            found = collect(opened, suites, metrics)
+        return write_site(found, registry, Path(out))[0], found
 
 
 def merge_stores(store: StoreSource, other: StoreSource) -> "Merged":
@@ -257,6 +276,8 @@ def _opened(store: StoreSource, *, create: bool = False) -> "Iterator[Store]":
             opened.close()
 
 
-def registry_of(files: Files = ()) -> Registry:
+def registry_of(files: Files | Registry = ()) -> Registry:
     """Return all plug-ins that can be reached, those of some files among them."""
+    if isinstance(files, Registry):
+        return files
     return Registry([Path(file) for file in files])

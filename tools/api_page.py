@@ -35,7 +35,8 @@ SECTIONS = {
     "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
-    "Reports": "Report Results Curves Section Block Text Facts Table Figure Metric catalogue declaration condition "
+    "Metrics": "Metric Forecast",
+    "Reports": "Report Results Curves Section Block Text Facts Table Figure catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec PluginSpec read_spec "
     "spec_or_none stats style",
     "All plug-ins": "UserError unknown_name options float_options",

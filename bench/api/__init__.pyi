@@ -43,6 +43,7 @@ from bench.machine.download import by_hand as by_hand
 from bench.machine.download import download as download
 from bench.machine.download import extract as extract
 from bench.machine.torchvision_compat import import_torchvision as import_torchvision
+from bench.metrics import Forecast as Forecast
 from bench.metrics import Metric as Metric
 from bench.metrics import catalogue as catalogue
 from bench.metrics import condition as condition

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bench.gate.baseline import Baseline
     from bench.gate.measure import SuiteMeasurer
     from bench.plan.suite import Suite
+    from bench.plugins.registry import Registry
 
 store_option = click.option(
     "--store", metavar="URL", help="Read what is stored there and run the rest into it.  [default: run everything anew]"
@@ -49,8 +50,11 @@ def baseline(
     """Write what SUITE measures to a file that 'uqbench gate' holds later runs to."""
     from bench.gate.baseline import Baseline, Reason, read_baseline, write_baseline
     from bench.gate.same_suite import suite_content
+    from bench.metrics import using_metrics
+    from bench.workflow import registry_of
 
-    chosen, path = _suite(suite, data), Path(out or f"baselines/{Path(suite).stem}.json")
+    registry = registry_of(plugins)
+    chosen, path = _suite(suite, data, registry), Path(out or f"baselines/{Path(suite).stem}.json")
     before = read_baseline(path) if path.exists() else None
     if before is not None and not update:
         raise UserError(f"{path} is there already; replace it with --update --why REASON")
@@ -61,7 +65,7 @@ def baseline(
     if before is not None and before.suite != chosen.name:
         raise UserError(f"{path} is the baseline of suite {before.suite}, not of {chosen.name}")
     number = seeds or (len(before.measured.seeds) if before else chosen.seeds)
-    with _measurer(chosen, plugins, store, workers, number) as measure:
+    with _measurer(chosen, registry, store, workers, number) as measure:
         measured = measure(number)
     if not measured.values:
         raise UserError(
@@ -72,7 +76,8 @@ def baseline(
     reasons = (*(before.reasons if before else ()), reason)
     written = Baseline(chosen.name, suite_content(chosen), measured, reasons)
     write_baseline(written, path)
-    _print_baseline(written, before, path)
+    with using_metrics(registry.metrics):
+        _print_baseline(written, before, path)
 
 
 @click.command()
@@ -113,15 +118,17 @@ def gate(
     from bench.gate.baseline import read_baseline
     from bench.gate.same_suite import check_suite_against
     from bench.stats.sequential import doubling
+    from bench.workflow import registry_of
 
     held_to = read_baseline(Path(baseline_file))
-    chosen = _suite(suite, data)
+    registry = registry_of(plugins)
+    chosen = _suite(suite, data, registry)
     check_suite_against(chosen, held_to, baseline_file)
     from bench.gate.measure import gate_suite  # brings torch, which a mistake in the call need not wait for
 
     seeds = len(held_to.measured.seeds)
     looks = doubling(first, seeds) if sequential else ()
-    with _measurer(chosen, plugins, store, workers, seeds) as measure:
+    with _measurer(chosen, registry, store, workers, seeds) as measure:
         result = gate_suite(chosen, held_to, measure, looks)
     if junit:
         output.write(Path(junit), output.junit(result, strict=strict))
@@ -139,17 +146,21 @@ def gate(
 @defaulted(
     "--store", "urls", multiple=True, default=[DEFAULT_URL], metavar="URL", help="A store of results; repeatable."
 )
-def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> None:
+@plugin_option
+def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugins: Sequence[str]) -> None:
     """Write how a metric went over the versions of the code, with the commits at which it changed."""
     from contextlib import ExitStack, closing
 
     from bench.history.files import metric_history, write_history
+    from bench.metrics import using_metrics
     from bench.store.store import Store
+    from bench.workflow import registry_of
 
     with ExitStack() as opened:
+        opened.enter_context(using_metrics(registry_of(plugins).metrics))
         stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
         found = metric_history(stores, metric, suite)
-    written = write_history(metric, found, Path(out))
+        written = write_history(metric, found, Path(out))
     versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
     count = f"{len(found.lines)} series, {len(versions)} version{'s' * (len(versions) != 1)}"
     click.echo(f"{metric}: {count} of code, plug-ins and harness")
@@ -160,25 +171,28 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str]) -> No
                 f"{change.verdict:<6} since {version.name}: {label.method} on {label.dataset}: "
                 f"{change.before:.4g} -> {change.after:.4g}  {version.subject}".rstrip()
             )
+            if cause := one.series.changed_plugins(change.at):
+                click.echo(f"       {cause}")
     if any(one.changes for one in found.lines):
         click.echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
     click.echo(f"history: {written[0]}")
 
 
-def _suite(name: str, data: str | None) -> "Suite":
+def _suite(name: str, data: str | None, registry: "Registry") -> "Suite":
+    from bench.metrics import using_metrics
     from bench.plan.suite import load_suite
 
     set_data_folder(data)
-    return load_suite(name).only([], [])  # without datasets that run only when they are selected by name
+    with using_metrics(registry.metrics):
+        return load_suite(name).only([], [])  # without datasets that run only when they are selected by name
 
 
 @contextmanager
 def _measurer(
-    suite: "Suite", plugins: Sequence[str], store: str | None, workers: int | None, seeds: int
+    suite: "Suite", registry: "Registry", store: str | None, workers: int | None, seeds: int
 ) -> "Iterator[SuiteMeasurer]":
     """Yield a measurer that shows a progress bar."""
     from bench.gate.measure import StoppedError, SuiteMeasurer, store_for
-    from bench.plugins.registry import Registry
     from bench.run.driver import RunSettings
     from bench.run.executors.choice import choose
 
@@ -186,7 +200,7 @@ def _measurer(
     settings = RunSettings(choose("auto", workers, None, "cpu", None))
     with store_for(store) as opened, progress_bar(suite.name, total) as monitor:
         try:
-            yield SuiteMeasurer(suite, Registry([Path(p) for p in plugins]), opened, settings, monitor)
+            yield SuiteMeasurer(suite, registry, opened, settings, monitor)
         except StoppedError as error:
             click.echo(f"uqbench: {error}", err=True)
             sys.exit(128 + (monitor.stop.signal or 2))

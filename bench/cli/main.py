@@ -59,20 +59,21 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
         from bench.plan.suite import suite_names
 
         return [{"name": name, "summary": title} for name, title in suite_names().items()]
-    if what == "metrics":
-        from bench.metrics import catalogue
+    from bench.plugins.registry import Registry
 
+    registry = Registry([Path(p) for p in plugins])
+    if what == "metrics":
+        files = registry.metric_files
         fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
         fields += ["relative_to", "biased_in_draws"]
         rows = []
-        for m in catalogue().values():
+        for m in registry.metrics.values():
             summary = f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}"
             stated = {name: getattr(m, name) for name in fields} | {"needs": sorted(m.needs)}
-            rows.append({"name": m.name, "summary": summary} | stated)
+            origin = {"origin": f"file {files[m.name]}"} if m.name in files else {}
+            rows.append({"name": m.name, "summary": summary} | stated | origin)
         return rows
-    from bench.plugins.registry import Registry
-
-    found = Registry([Path(p) for p in plugins]).plugins(cast("Kind", what[:-1]))
+    found = registry.plugins(cast("Kind", what[:-1]))
     return [{"name": p.name, "summary": p.summary, "origin": p.origin} for p in found.values()]
 
 

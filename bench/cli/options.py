@@ -15,7 +15,7 @@ repeated = partial(click.option, multiple=True, metavar="NAME")
 store_option = defaulted("--store", default=DEFAULT_URL, metavar="URL", help="The store.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 plugin_option = click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with a plug-in of your own; may be repeated."
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with plug-ins of your own; may be repeated."
 )
 data_option = click.option("--data", metavar="DIR", help="The folder that datasets search first.")
 

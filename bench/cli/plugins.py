@@ -12,14 +12,15 @@ from bench.cli.options import data_option, json_option, plugin_option, set_data_
 from bench.errors import unknown_name
 
 if TYPE_CHECKING:
-    from bench.plugins.registry import Kind
+    from bench.metrics import Metric
+    from bench.plugins.registry import Kind, Registry
     from bench.testing import Verdict
 
-KINDS = ("method", "dataset", "report")
+KINDS = ("method", "dataset", "report", "metric")
 
 
 @click.command()
-@click.argument("kind", metavar="method|dataset|report")
+@click.argument("kind", metavar="method|dataset|report|metric")
 @click.argument("name")
 @plugin_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check; may be repeated.")
@@ -35,7 +36,8 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
     set_data_folder(data)
     from bench.plugins.registry import Registry
 
-    plugin = Registry([Path(p) for p in plugins]).make(cast("Kind", kind), name, {})
+    registry = Registry([Path(p) for p in plugins])
+    plugin = _metric(registry, name) if kind == "metric" else registry.make(cast("Kind", kind), name, {})
     from bench.testing import verify as verdicts_of
 
     verdicts = []
@@ -54,6 +56,13 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
         sys.exit(1)
 
 
+def _metric(registry: "Registry", name: str) -> "Metric":
+    own = name.replace("-", "_")
+    if own not in registry.metrics:
+        raise unknown_name("metric", name, registry.metrics)
+    return registry.metrics[own]
+
+
 STATES = ("ok", "failed", "expected failure", "not applicable")
 
 
@@ -67,7 +76,7 @@ def _print(verdict: "Verdict") -> None:
 
 
 @click.command()
-@click.argument("kind", metavar="method|dataset|report|package")
+@click.argument("kind", metavar="method|dataset|report|metric|package")
 @click.argument("name")
 @click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, out: str) -> None:
@@ -81,11 +90,12 @@ def new(kind: str, name: str, out: str) -> None:
     if kind == "package":
         first, second = f"pip install -e {written[0].parent}", f"uqbench verify method {name}"
     else:
-        plugin = name.replace("_", "-")
+        plugin = name.replace("-", "_") if kind == "metric" else name.replace("_", "-")
         first = f"uqbench verify {kind} {plugin} --plugin {written[0]}"
         second = {
             "method": f"uqbench run quick --plugin {written[0]} --method {plugin} --seeds 2",
             "dataset": f"uqbench run quick --plugin {written[0]} --dataset {plugin} --seeds 2",
             "report": f"uqbench report --plugin {written[0]}",
+            "metric": f"uqbench run quick --plugin {written[0]} --method mc-dropout --dataset diabetes --seeds 2",
         }[kind]
     click.echo(f"next: {first}\nthen: {second}")

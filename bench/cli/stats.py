@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bench.cli.options import defaulted, json_option, repeated, store_option
+from bench.cli.options import defaulted, json_option, plugin_option, repeated, store_option
 from bench.errors import unknown_name
 from bench.json_values import without_nan
 
@@ -39,6 +39,7 @@ correction_option = defaulted("--correction", default="holm", metavar="holm|bh",
 @defaulted("--power", default=0.8, help="For the smallest difference seen and the seeds needed.")
 @alpha_option
 @correction_option
+@plugin_option
 @json_option
 def compare(
     a: str,
@@ -52,6 +53,7 @@ def compare(
     power: float,
     alpha: float,
     correction: str,
+    plugins: Sequence[str],
     as_json: bool,
 ) -> None:
     """Compare method A with method B: on every dataset, and over the datasets.
@@ -65,7 +67,7 @@ def compare(
     settings = Settings(
         alpha=alpha, power=power, correction=_correction(correction), margin=Margin.read(margin), test_share=test_share
     )
-    results = load_results(store, suite)
+    results = load_results(store, suite, plugins=plugins)
     comparison = compare_methods(results, a, b, metrics=metrics, datasets=datasets, settings=settings)
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(comparison)})
@@ -81,6 +83,7 @@ def compare(
 @store_option
 @alpha_option
 @correction_option
+@plugin_option
 @json_option
 def rank(
     methods: Sequence[str],
@@ -89,6 +92,7 @@ def rank(
     store: str,
     alpha: float,
     correction: str,
+    plugins: Sequence[str],
     as_json: bool,
 ) -> None:
     """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ."""
@@ -97,7 +101,7 @@ def rank(
     from bench.workflow import load_results, rank_methods
 
     settings = Settings(alpha=alpha, correction=_correction(correction))
-    results = load_results(store, suite)
+    results = load_results(store, suite, plugins=plugins)
     found = rank_methods(results, methods=methods, metrics=metrics, settings=settings)
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(found)})

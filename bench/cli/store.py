@@ -58,9 +58,10 @@ def _print_status(found: "Status") -> None:
 @click.command()
 @click.argument("cell")
 @click.option("--suite", metavar="NAME", help="The suite of DATASET/METHOD/SEED.")
+@click.option("--source", is_flag=True, help="Also print the plug-in files that it was computed with.")
 @store_option
 @json_option
-def show(cell: str, suite: str | None, store: str, as_json: bool) -> None:
+def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) -> None:
     """Show everything stored about CELL: a key, its first characters, or DATASET/METHOD/SEED."""
     from bench.store.lookup import describe, find_key
 
@@ -86,6 +87,11 @@ def show(cell: str, suite: str | None, store: str, as_json: bool) -> None:
         width = max(len(name) for name in found["metrics"])
         for name, value in found["metrics"].items():
             click.echo(f"  {_plain(name):<{width}}  {value!r}")
+    for plugin in found["plugins"]:
+        lines = plugin["source"].count("\n")
+        click.echo(f"plug-in file {_plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
+        if source:
+            click.echo(_indented(plugin["source"].rstrip("\n")))
     if found["message"]:
         click.echo(f"message:\n{_indented(found['message'])}")
 
@@ -127,16 +133,20 @@ def _print_merged(done: "Merged") -> None:
 @click.argument("suite", required=False)
 @defaulted("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV))
 @click.option("--out", metavar="FILE", help="The file to write, instead of standard output.")
+@click.option("--plugins", metavar="DIR", help="Also write the plug-in files of the results, as DIR/HASH/NAME.py.")
 @store_option
-def export(suite: str | None, name: str, out: str | None, store: str) -> None:
+def export(suite: str | None, name: str, out: str | None, plugins: str | None, store: str) -> None:
     """Write the metric values of SUITE, or of all suites, one row per value."""
-    from bench.store.export import table, write, write_file
+    from bench.store.export import table, write, write_file, write_plugins
 
     form = Format(name)
     if form is Format.PARQUET and out is None and _is_terminal():
         raise UserError("--format parquet: this is not for a terminal; write to a file with --out FILE, or to a pipe")
     with closing(_opened(store, suite)) as opened:
         frame = table(opened, suite)
+        sources = write_plugins(opened, suite, Path(plugins)) if plugins else []
+    for source in sources:
+        click.echo(f"plug-in file: {source}", err=True)
     if out is not None:
         write_file(frame, form, Path(out))
         click.echo(f"{len(frame)} values: {out}", err=True)
@@ -163,6 +173,7 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bo
         return
     counts = [f"{removed.array_files} array files", f"{removed.temporary_files} temporary files"]
     counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
+    counts += [f"{removed.plugins} plug-in files"] * (removed.plugins > 0)
     files = f"{', '.join(counts)} ({_bytes(removed.bytes)})"
     click.echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
 

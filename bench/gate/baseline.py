@@ -60,6 +60,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         "environment": dict(baseline.measured.environment),
         "format": FORMAT,
         "lost": _nested(baseline.measured.lost),
+        "plugins": dict(baseline.measured.plugins or {}),
         "reasons": [vars(reason) for reason in baseline.reasons],
         "seeds": list(baseline.measured.seeds),
         "suite": baseline.suite,
@@ -110,7 +111,11 @@ def _read(raw: Mapping[str, Any]) -> Baseline:
         for dataset, methods in raw["lost"].items()
         for method, statuses in methods.items()
     }
-    measured = Measured(seeds, values, lost, raw["environment"], {raw["code"]: 0} if raw["code"] else {})
+    codes = {raw["code"]: 0} if raw["code"] else {}
+    plugins = raw.get("plugins")  # earlier baselines do not have them
+    measured = Measured(
+        seeds, values, lost, raw["environment"], codes, plugins=None if plugins is None else {**plugins}
+    )
     return Baseline(raw["suite"], raw["asked"], measured, tuple(Reason(**each) for each in raw["reasons"]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from bench.gate.baseline import Baseline
-from bench.gate.environment_diff import differences, same_machine
+from bench.gate.environment_diff import differences, plugin_differences, same_machine
 from bench.gate.values import Measured, Place
 from bench.gate.verdicts import FAILING, FEWEST_PAIRS, RUNS, MetricComparison, Rules, Verdict, compare, decide
 from bench.stats.sequential import levels
@@ -42,6 +42,7 @@ class Gate:
     baseline_code: str
     codes: tuple[str, ...]
     environment: tuple[str, ...]  # what differs
+    plugins: tuple[str, ...]  # those that differ
     notes: tuple[str, ...] = ()
     work: Work | None = None
 
@@ -96,7 +97,8 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
     work = Work(planned[:used], cells, everything) if len(planned) > 1 else None
     changed = tuple(differences(baseline.measured.environment, first.environment))
     codes = (baseline.code, tuple(first.codes))
-    return Gate(baseline.suite, tuple(found), rules, seeds, compared, *codes, changed, (), work)
+    plugins = tuple(plugin_differences(baseline.measured.plugins, first.plugins or {}))
+    return Gate(baseline.suite, tuple(found), rules, seeds, compared, *codes, changed, plugins, (), work)
 
 
 def _spent(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:

@@ -15,6 +15,21 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [f"{name}: {_text(then.get(name))} in the baseline, now {_text(now.get(name))}" for name in changed]
 
 
+def plugin_differences(then: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:
+    """Return one line per plug-in, other than built-in ones, that is not the baseline's; None: it recorded none."""
+    if then is None:
+        return [f"{name}: not recorded in the baseline, now {origin}" for name, origin in now.items()]
+    lines = []
+    for name in sorted({*then, *now}):
+        if name not in now:
+            lines.append(f"{name}: {then[name]} in the baseline, not used now")
+        elif name not in then:
+            lines.append(f"{name}: not in the baseline, now {now[name]}")
+        elif then[name] != now[name]:
+            lines.append(f"{name} changed: {then[name]} in the baseline, now {now[name]}")
+    return lines
+
+
 def same_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether times measured in the two environments can be compared."""
     return all(then.get(name) == now.get(name) for name in MACHINE)

@@ -13,7 +13,7 @@ from bench.gate.decide import Gate, gate
 from bench.gate.values import Measured, Place, gated_metrics, measured
 from bench.gate.verdicts import Rules
 from bench.machine.environment import code_version
-from bench.metrics import declaration
+from bench.metrics import declaration, using_metrics
 from bench.plan.suite import Suite
 from bench.plugins.registry import Registry
 from bench.run.driver import DEFAULT_SETTINGS, SILENT, RunSettings, run
@@ -61,12 +61,13 @@ class SuiteMeasurer:
     def __call__(self, seeds: int, places: Collection[Place] | None = None) -> Measured:
         """Run what is missing of the first seeds, of all places or of some, and return what there is."""
         whole = self.suite.model_copy(update={"seeds": seeds})
-        for part in self._parts(whole, places):
-            summary = run(part, self.registry, self.store, self.settings, self.monitor)
-            if summary.left:
-                raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
-            self.read += summary.skipped if places is None else 0
-        return measured(StoredResults(self.store, whole.name), gated_metrics(whole), range(seeds))
+        with using_metrics(self.registry.metrics):
+            for part in self._parts(whole, places):
+                summary = run(part, self.registry, self.store, self.settings, self.monitor)
+                if summary.left:
+                    raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
+                self.read += summary.skipped if places is None else 0
+            return measured(StoredResults(self.store, whole.name), gated_metrics(whole), range(seeds))
 
     @staticmethod
     def _parts(suite: Suite, places: Collection[Place] | None) -> Iterator[Suite]:
@@ -92,7 +93,8 @@ def gate_suite(
     suite: Suite, baseline: Baseline, measure: SuiteMeasurer, looks: tuple[int, ...] = (), rules: Rules | None = None
 ) -> Gate:
     """Gate a suite; the notes name the source of cells that were not run."""
-    result = gate(baseline, measure, rules or rules_of(suite), looks)
+    with using_metrics(measure.registry.metrics):
+        result = gate(baseline, measure, rules or rules_of(suite), looks)
     notes = []
     if measure.read:
         notes.append(f"{measure.read} cells were read from {measure.store.address}, not run")

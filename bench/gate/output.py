@@ -59,6 +59,8 @@ def _conditions(gate: Gate) -> Iterator[str]:
     """Yield the versions, environments and tests behind the verdicts."""
     codes = ", ".join(code or "unknown" for code in gate.codes) or "unknown"
     yield f"code: {gate.baseline_code} in the baseline, now {codes}"
+    for line in gate.plugins:
+        yield f"plug-in: {line}"
     for line in gate.environment:
         yield f"environment: {line}"
     if gate.environment:
@@ -139,7 +141,7 @@ def as_json(gate: Gate, *, strict: bool = False) -> str:
         **{name: getattr(gate, name) for name in ("seeds", "values")},
         **{name: getattr(gate.rules, name) for name in ("alpha", "equivalence_alpha")},
         "margins": {name: str(margin) for name, margin in gate.rules.margins.items()},
-        **{name: getattr(gate, name) for name in ("baseline_code", "codes", "environment", "notes")},
+        **{name: getattr(gate, name) for name in ("baseline_code", "codes", "plugins", "environment", "notes")},
         "work": asdict(gate.work) if gate.work else None,
         "rows": [asdict(row) for row in gate.rows],
     }

@@ -49,12 +49,16 @@ class Run:
     def __init__(self, config: pytest.Config, path: str) -> None:
         from bench.gate.baseline import read_baseline
         from bench.gate.same_suite import check_suite_against
+        from bench.metrics import using_metrics
         from bench.plan.suite import load_suite
+        from bench.plugins.registry import Registry
 
         self.config = config
         self.strict: bool = config.getoption("uqbench_strict")
         self.baseline: Baseline = read_baseline(Path(path))
-        self.suite = load_suite(config.getoption("uqbench_suite") or self.baseline.suite).only([], [])
+        self.registry = Registry([Path(file) for file in config.getoption("uqbench_plugin")])
+        with using_metrics(self.registry.metrics):
+            self.suite = load_suite(config.getoption("uqbench_suite") or self.baseline.suite).only([], [])
         check_suite_against(self.suite, self.baseline, path)
         self._gate: Gate | None = None
 
@@ -63,11 +67,9 @@ class Run:
         """The gate, run once."""
         if self._gate is None:
             from bench.gate.measure import SuiteMeasurer, gate_suite, store_for
-            from bench.plugins.registry import Registry
 
-            registry = Registry([Path(file) for file in self.config.getoption("uqbench_plugin")])
             with store_for(self._store()) as store:
-                self._gate = gate_suite(self.suite, self.baseline, SuiteMeasurer(self.suite, registry, store))
+                self._gate = gate_suite(self.suite, self.baseline, SuiteMeasurer(self.suite, self.registry, store))
         return self._gate
 
     def _store(self) -> str | None:
@@ -102,10 +104,9 @@ class GateCollector(pytest.Collector):
 
     def collect(self) -> "Iterator[GateItem]":
         """Yield one test per method, dataset and metric family of the baseline."""
-        from bench.metrics import find_declaration
-
+        metrics = self.run.registry.metrics
         for (dataset, method), rows in sorted(self.run.baseline.measured.values.items()):
-            families = sorted({metric.family for name in rows if (metric := find_declaration(name))})
+            families = sorted({metric.family for name in rows if (metric := metrics.get(name.partition("@")[0]))})
             for family in families:
                 yield GateItem.from_parent(
                     self, name=f"{dataset}-{method}-{family}", run=self.run, place=(dataset, method), family=family

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from bench.metrics import catalogue, find_declaration
 from bench.plan.suite import Suite
+from bench.spec.spec import foreign_plugins, spec_or_none
 from bench.stats.tests import Array
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Measured:
     environment: Mapping[str, Any] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)  # the code versions, and how many cells each made
     remarks: Mapping[Place, str] = field(default_factory=dict)  # why something could not run
+    plugins: Mapping[str, str] | None = None  # that are not built in: packages, hashes of files; None: not recorded
 
     @property
     def count(self) -> int:
@@ -43,13 +45,13 @@ class Measured:
             for place, statuses in self.lost.items()
         }
         values = {place: {m: row[:seeds] for m, row in rows.items()} for place, rows in self.values.items()}
-        return Measured(kept, values, lost, self.environment, self.codes, self.remarks)
+        return replace(self, seeds=kept, values=values, lost=lost)
 
     def only(self, places: Collection[Place]) -> "Measured":
         """Return what was measured at some places."""
         values = {place: rows for place, rows in self.values.items() if place in places}
         lost = {place: statuses for place, statuses in self.lost.items() if place in places}
-        return Measured(self.seeds, values, lost, self.environment, self.codes, self.remarks)
+        return replace(self, values=values, lost=lost)
 
 
 def gated_metrics(suite: Suite) -> list[str]:
@@ -91,6 +93,7 @@ def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int])
         _environment(cells),
         _codes(cells),
         remarks,
+        _plugins(cells),
     )
 
 
@@ -101,6 +104,16 @@ def _columns(frame: pd.DataFrame, *names: str) -> Iterator[Any]:
 def _codes(cells: pd.DataFrame) -> dict[str, int]:
     codes = _columns(cells.dropna(subset=["status"]), "code", "dirty")
     return dict(sorted(Counter(f"{code or ''}{'-dirty' if dirty else ''}" for code, dirty in codes).items()))
+
+
+def _plugins(cells: pd.DataFrame) -> dict[str, str]:
+    """Return the plug-ins that are not built in, with their package and version or the hash of their file."""
+    found: dict[str, set[str]] = {}
+    for text in cells["spec"].dropna().unique():
+        if (spec := spec_or_none(text)) is not None:
+            for name, origin in foreign_plugins(spec).items():
+                found.setdefault(name, set()).add(origin)
+    return {name: " | ".join(sorted(origins)) for name, origins in sorted(found.items())}
 
 
 def _environment(cells: pd.DataFrame) -> dict[str, Any]:

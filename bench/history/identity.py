@@ -26,7 +26,8 @@ Label = TypeVar("Label", bound=Hashable)
 VersionName = TypeVar("VersionName", bound=Hashable)
 
 
-CHANGING = REPEATED | {"harness"}  # from seed to seed and from version to version, beside the versions of plug-ins
+# From seed to seed and from version to version, beside the versions of plug-ins. A metric changes no other number.
+CHANGING = REPEATED | {"harness", "metrics"}
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,14 @@ class Series:
         """Whether versions may be compared: times only where they were taken on one machine."""
         return self.machines == 1 or declaration(self.metric).family != "cost"
 
+    def changed_plugins(self, at: int) -> str:
+        """Return in words what differs of plug-ins and harness from the version before; '' where nothing does."""
+        if at == 0:
+            return ""
+        before, after = (set(self.versions[number].plugins.split(", ")) for number in (at - 1, at))
+        old, new = ", ".join(sorted(before - after)), ", ".join(sorted(after - before))
+        return f"changed: {old or 'none'} -> {new or 'none'}" if old or new else ""
+
 
 @dataclass(frozen=True)
 class _Stored:
@@ -174,6 +182,7 @@ def _plugins(spec: CellSpec) -> str:
     words = []
     for kind, plugin in (("method", spec.method), ("dataset", spec.dataset)):
         words.append(f"{kind} {plugin.version}{'' if plugin.origin == 'built in' else f' ({plugin.origin})'}")
+    words += [f"metric {name} ({file})" for name, file in spec.metrics.items()]
     return f"{', '.join(words)}, harness {spec.harness}"
 
 

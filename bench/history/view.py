@@ -23,6 +23,7 @@ class ChangeView:
     before: str
     after: str
     verdict: str
+    plugins: str = ""  # those that differ from the version before, in words
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ def line_view(line: Changing, level: float, *, seeds: bool = False) -> LineView:
     """Return a line for a page; `seeds` draws the values of single seeds, too."""
     series, own = line.series, points(line.series, level)
     places = decimal_places((point.mean, point.low, point.high) for point in own)
-    changes = {change.at: _change(change, series.versions[change.at], places) for change in line.changes}
+    changes = {
+        change.at: _change(change, series.versions[change.at], places, series.changed_plugins(change.at))
+        for change in line.changes
+    }
     means = [format_number(point.mean, places) for point in own]
     intervals = [format_interval(point.low, point.high, places) for point in own]
     titles = [f"{f'{p.version.name} {p.version.subject}'.strip()}: {mean}" for p, mean in zip(own, means, strict=True)]
@@ -72,11 +76,11 @@ def line_view(line: Changing, level: float, *, seeds: bool = False) -> LineView:
     )
 
 
-def _change(change: Change, version: Version, places: int) -> ChangeView:
+def _change(change: Change, version: Version, places: int, plugins: str) -> ChangeView:
     while places < 7 and format_number(change.before, places) == format_number(change.after, places):
         places += 1
     before, after = (format_number(mean, places) for mean in (change.before, change.after))
-    return ChangeView(version, before, after, change.verdict)
+    return ChangeView(version, before, after, change.verdict, plugins)
 
 
 def page_content(found: Histories, lines: Sequence[LineView]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.metrics import Metric, catalogue, declaration, find_declaration
+from bench.plugins.registry import PluginSource
 from bench.stats import CellCounts, Settings, methods_with_equal_draws
 from bench.store.results import StoredResults
 from bench.store.store import Store
@@ -48,6 +49,7 @@ class Leaderboard:
     tasks: Mapping[str, str]  # of every dataset
     remarks: Mapping[str, tuple[str, ...]]  # on every dataset
     settings: Settings
+    plugins: Mapping[str, PluginSource] = field(default_factory=dict)  # the files of the results' plug-ins, by hash
 
     @cached_property
     def updated(self) -> float:
@@ -101,7 +103,7 @@ def collect(
     declarations = {name: declaration(name) for suite in about for name in suite.metrics}
     content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
-    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings)
+    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, store.plugins())
 
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:

@@ -4,19 +4,20 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.errors import UserError
 from bench.leaderboard.rows import Row
 from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
-from bench.plugins.registry import PluginError, Registry
-from bench.spec.spec import REPEATED
+from bench.plugins.registry import PluginError, PluginSource, Registry
+from bench.spec.spec import REPEATED, foreign_plugins
 from bench.web.names import file_name
 
 NEW_STORE = "again.db"  # in the store that has them nothing would run
-NOT_IN_SUITES = REPEATED | {"harness"}  # seeds are a number there; the harness is that of the code that is checked out
+# Seeds are a number there; the harness is that of the code that is checked out; metrics come with their plug-in file.
+NOT_IN_SUITES = REPEATED | {"harness", "metrics"}
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,19 @@ class Rerun:
     file: str = ""  # of a suite, to be written beside the pages; '' where a built-in suite will do
     content: str = ""
     remark: str = ""
+    plugins: Mapping[str, bytes] = field(default_factory=dict)  # files to be written beside the pages
 
 
-def rerun(rows: Sequence[Row], registry: Registry) -> Rerun:
-    """Return how to repeat the results of one method in one suite, on all its datasets."""
+def rerun(rows: Sequence[Row], registry: Registry, sources: Mapping[str, PluginSource] | None = None) -> Rerun:
+    """Return how to repeat the results of one method in one suite, on all its datasets.
+
+    `sources` are the stored plug-in files by hash: those that the results need are written beside the suite file.
+    """
     first = rows[0]
     seeds = max(row.planned for row in rows)
     built_in = _built_in(rows, seeds, registry)
     lines = list(_code(sorted({code for row in rows for code in row.codes})))
-    plugins = _plugin_files(rows)
+    plugins, known = _plugin_files(rows), sources or {}
     command = ["uqbench", "run"]
     file = content = ""
     if built_in:
@@ -44,19 +49,28 @@ def rerun(rows: Sequence[Row], registry: Registry) -> Rerun:
         file = f"rerun/{file_name(f'{first.suite} {first.method}')}.toml"
         content = suite_text(rows, seeds)
         command.append(file)
-    for name in plugins:
-        command += ["--plugin", f"{name.replace('-', '_')}.py"]
+        if plugins:  # a plug-in file adds all that it holds to the suite
+            command += ["--method", first.method, *(x for row in rows for x in ("--dataset", row.dataset))]
+    restored = {digest: f"rerun/{digest}/{known[digest].file_name}" for digest in plugins if digest in known}
+    for digest, names in plugins.items():
+        stem = names[0].split()[-1].partition(":")[0].replace("-", "_")
+        command += ["--plugin", restored.get(digest, f"{stem}.py")]
     lines.append(shlex.join([*command, "--store", NEW_STORE]))
-    return Rerun(tuple(lines), file, content, _remark(plugins, file))
+    files = {path: known[digest].content for digest, path in restored.items()}
+    return Rerun(tuple(lines), file, content, _remark(plugins, restored, file), files)
 
 
-def _remark(plugins: Mapping[str, str], file: str) -> str:
+def _remark(plugins: Mapping[str, Sequence[str]], restored: Mapping[str, str], file: str) -> str:
+    files = []
+    for digest, names in plugins.items():
+        what = " and ".join(names)
+        if digest in restored:
+            files.append(f"{restored[digest]} is the plug-in file of {what} as it was run; read it before you run it.")
+        else:
+            files.append(f"The {what} came from a file with the BLAKE2b hash {digest}; it is not part of uqbench.")
+    beside = "Files named rerun/... lie beside the leaderboard's index.html." if restored else ""
     remarks = ["The suite file lies beside the leaderboard's index.html:"] if file else []
-    files = [
-        f"The plug-in {name} was a file with the BLAKE2b hash {digest}; it is not part of uqbench."
-        for name, digest in plugins.items()
-    ]
-    return " ".join([*files, *remarks])
+    return " ".join([*files, *([beside] if beside and not file else []), *remarks])
 
 
 def _code(codes: Sequence[str]) -> list[str]:
@@ -71,13 +85,13 @@ def _code(codes: Sequence[str]) -> list[str]:
     return lines if len(lines) <= 1 else [f"{line}  # one of {len(lines)} versions" for line in lines]
 
 
-def _plugin_files(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the plug-ins that were files on the command line, with the hash of their content."""
-    found = {}
+def _plugin_files(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return the files that were given on the command line: by the hash of their content the plug-ins they hold."""
+    found: dict[str, list[str]] = {}
     for row in rows:
-        for plugin in (row.spec.dataset, row.spec.method):
-            if re.fullmatch(r"[0-9a-f]{16}", plugin.origin):
-                found[plugin.name] = plugin.origin
+        for name, origin in foreign_plugins(row.spec).items():
+            if re.fullmatch(r"[0-9a-f]{16}", origin) and name not in (names := found.setdefault(origin, [])):
+                names.append(name)
     return found
 
 

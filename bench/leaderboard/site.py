@@ -1,7 +1,7 @@
 """Writing the leaderboard: self-contained pages, and the same as JSON."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from bench.web.templating import templates
 
 def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     """Write `index.html`, `history.html`, a page per method and dataset, and `leaderboard.json`; return the files."""
-    reruns = _reruns(found.rows, registry)
+    reruns = _reruns(found, registry)
     boards = board_views(found)
     lines = [line_view(line, found.settings.level) for line in found.history.lines]
     environment = templates("bench.history", "bench.leaderboard")
@@ -40,8 +40,10 @@ def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
         page = dataset_page(dataset, found, boards, registry)
         files[f"datasets/{file_name(dataset)}.html"] = render("dataset.html", page, "../")
     files |= {again.file: again.content for again in reruns.values() if again.file}
+    sources = {name: content for again in reruns.values() for name, content in again.plugins.items()}
     try:
-        return [_write(out / name, text) for name, text in files.items()]
+        written = [_write(out / name, text) for name, text in files.items()]
+        return written + [_write_bytes(out / name, content) for name, content in sources.items()]
     except OSError as error:
         raise UserError(f"--out {out}: {error.strerror or error}") from error
 
@@ -53,11 +55,17 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _reruns(rows: Iterable[Row], registry: Registry) -> dict[tuple[str, str], Rerun]:
+def _write_bytes(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def _reruns(found: Leaderboard, registry: Registry) -> dict[tuple[str, str], Rerun]:
     by_method: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
+    for row in found.rows:
         by_method.setdefault((row.suite, row.method), []).append(row)
-    return {place: rerun(own, registry) for place, own in by_method.items()}
+    return {place: rerun(own, registry, found.plugins) for place, own in by_method.items()}
 
 
 def _index(found: Leaderboard, boards: list[BoardView]) -> dict[str, Any]:

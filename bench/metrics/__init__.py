@@ -24,7 +24,7 @@ from bench.metrics.classification import (
 )
 from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
 from bench.metrics.detection import auroc, average_precision, detection_scores, false_positive_rate
-from bench.metrics.discovery import catalogue, condition, declaration, find_declaration
+from bench.metrics.discovery import catalogue, condition, declaration, find_declaration, using_metrics
 from bench.metrics.forecast import Forecast, TargetScale
 from bench.metrics.groups import group_names, score_by_group
 from bench.metrics.intervals import (
@@ -56,7 +56,7 @@ from bench.metrics.regression import (
     standardised_log_loss,
 )
 from bench.metrics.robustness import flip_level
-from bench.metrics.scoring import score
+from bench.metrics.scoring import MetricError, score
 from bench.metrics.selective import (
     RiskCoverage,
     area_under_generalised_risk,
@@ -78,8 +78,8 @@ from bench.metrics.uncertainty import (
     variation_ratio,
 )
 
-__all__ = ["BrierSplit", "Forecast", "Intervals", "Metric", "PitHistogram", "QuantileCurve", "ReliabilityCurve"]
-__all__ += ["RiskCoverage", "TargetScale"]
+__all__ = ["BrierSplit", "Forecast", "Intervals", "Metric", "MetricError", "PitHistogram", "QuantileCurve"]
+__all__ += ["ReliabilityCurve", "RiskCoverage", "TargetScale"]
 __all__ += ["accuracy", "adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage"]
 __all__ += ["auroc", "average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll"]
 __all__ += ["class_wise_calibration_error", "condition", "coverage_at_risk", "coverage_probability", "crps_fair"]
@@ -93,4 +93,4 @@ __all__ += ["r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage
 __all__ += ["root_mean_squared_calibration_error", "root_mean_squared_error", "score", "score_by_group"]
 __all__ += ["set_coverage", "sharpness", "singleton_share", "size_stratified_coverage", "smooth_calibration_error"]
 __all__ += ["sort_by_score", "sparsification_error", "standardised_log_loss", "top_k_accuracy", "total_variance"]
-__all__ += ["variation_ratio", "width_of", "winkler_score"]
+__all__ += ["using_metrics", "variation_ratio", "width_of", "winkler_score"]

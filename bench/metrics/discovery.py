@@ -1,8 +1,14 @@
-"""The catalogue of metrics: the built-in ones and those that installed packages declare."""
+"""The catalogue of metrics: the built-in ones, those that installed packages declare, and those of plug-in files.
+
+The metrics of a file belong to the run, report or gate that was given the file, not to the process: `using_metrics`
+makes a catalogue the current one for a block, in this thread of execution only.
+"""
 
 import functools
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
@@ -30,12 +36,27 @@ _PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost)
 BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)
 
 
+Declared = tuple[Metric, str]  # a metric, and who declares it
+_current: ContextVar[Mapping[str, Metric] | None] = ContextVar("current", default=None)
+
+
 def catalogue() -> dict[str, Metric]:
-    """Return every metric by name: the built-in ones and the entry points of group "bench.metrics".
+    """Return every metric by name: built-in ones, entry points of group "bench.metrics", and the files of this run.
 
     Sorted by family, then name. Installed packages are searched once per process.
     """
-    return dict(_installed())
+    current = _current.get()
+    return dict(_installed() if current is None else current)
+
+
+@contextmanager
+def using_metrics(metrics: Mapping[str, Metric]) -> Iterator[None]:
+    """Use these metrics as the catalogue inside the block; it must not yield to other code."""
+    token = _current.set(metrics)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def condition(name: str) -> str:
@@ -57,9 +78,25 @@ def declaration(name: str) -> Metric:
     return found
 
 
+def assemble_with(files: Sequence[Declared]) -> dict[str, Metric]:
+    """Return the installed metrics and those of plug-in files; a mistake in a file raises UserError."""
+    if not files:
+        return _installed()
+    metrics = _by_name([*_declared_by_installed(), *files])
+    for metric, origin in files:
+        if metric.relative_to is not None and metric.relative_to not in metrics:
+            raise unknown_name("metric", metric.relative_to, metrics, f"{origin}: metric {metric.name!r}: relative_to")
+    return _without_orphans(metrics)
+
+
 @functools.cache
 def _installed() -> dict[str, Metric]:
-    return assemble(BUILT_IN, entry_points(group=GROUP))
+    return _without_orphans(_by_name(_declared_by_installed()))
+
+
+@functools.cache
+def _declared_by_installed() -> tuple[Declared, ...]:
+    return _declared(BUILT_IN, entry_points(group=GROUP))
 
 
 def assemble(built_in: Iterable[Metric], points: Iterable[EntryPoint]) -> dict[str, Metric]:
@@ -68,27 +105,36 @@ def assemble(built_in: Iterable[Metric], points: Iterable[EntryPoint]) -> dict[s
     An entry point is a Metric or an iterable of them. One that cannot be loaded, or is something else, is reported as
     a warning and left out; a name declared twice raises UserError naming both origins.
     """
-    metrics: dict[str, Metric] = {}
-    origins: dict[str, str] = {}
+    return _without_orphans(_by_name(_declared(built_in, points)))
+
+
+def _declared(built_in: Iterable[Metric], points: Iterable[EntryPoint]) -> tuple[Declared, ...]:
     declared = [(metric, "uqbench itself") for metric in built_in]
     for point in points:
         package = point.dist.name if point.dist else "unknown"
         origin = f"entry point {point.name} = {point.value} of package {package}"
         declared += [(metric, origin) for metric in _load(point, origin)]
+    return tuple(declared)
+
+
+def _by_name(declared: Iterable[Declared]) -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {}
+    origins: dict[str, str] = {}
     for metric, origin in declared:
         if metric.name in metrics:
             raise UserError(f"metric {metric.name!r} is declared twice: by {origins[metric.name]} and by {origin}")
         metrics[metric.name] = metric
         origins[metric.name] = origin
-    for name, metric in list(metrics.items()):
-        if metric.relative_to is not None and metric.relative_to not in metrics:
-            warnings.warn(
-                f"metric {name!r} of {origins[name]} is left out: it is relative to {metric.relative_to!r}, "
-                "which does not exist",
-                stacklevel=2,
-            )
-            del metrics[name]
     return dict(sorted(metrics.items(), key=lambda item: (item[1].family, item[0])))
+
+
+def _without_orphans(metrics: dict[str, Metric]) -> dict[str, Metric]:
+    """Return the metrics without those of packages that are relative to one that does not exist, with a warning."""
+    orphans = [m for m in metrics.values() if m.relative_to is not None and m.relative_to not in metrics]
+    for metric in orphans:
+        missing = f"it is relative to {metric.relative_to!r}, which does not exist"
+        warnings.warn(f"metric {metric.name!r} is left out: {missing}", stacklevel=3)
+    return {name: metric for name, metric in metrics.items() if metric not in orphans}
 
 
 def _load(point: EntryPoint, origin: str) -> tuple[Metric, ...]:

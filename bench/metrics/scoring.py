@@ -1,11 +1,20 @@
 """Compute all metrics that apply to a forecast."""
 
 import math
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
-from bench.errors import unknown_name
+from bench.errors import UserError, unknown_name
 from bench.metrics.discovery import catalogue
 from bench.metrics.forecast import Forecast
+from bench.metrics.metric import Metric
+
+HERE = Path(__file__).parent
+
+
+class MetricError(UserError):
+    """A metric that raised, or returned something other than a number."""
 
 
 def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, float]:
@@ -24,11 +33,36 @@ def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, f
     for name, metric in metrics.items():
         if metric.compute is None or not metric.applies_to(forecast):
             continue
-        try:
-            value = float(metric.compute(forecast))
-        except Exception as error:
-            error.add_note(f"while computing the metric {name!r}")
-            raise
+        value = compute(metric, forecast)
         if not math.isnan(value):
             values[name] = value
     return values
+
+
+def compute(metric: Metric, forecast: Forecast) -> float:
+    """Return the value of one metric; raise MetricError with metric, file and line where it cannot be computed."""
+    assert metric.compute is not None, "metrics of probes and relative ones are not computed from a forecast"
+    try:
+        value = metric.compute(forecast)
+    except Exception as error:  # of any type: a metric may be a plug-in
+        reason = " ".join(str(error).split())
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        raise MetricError(f"metric {metric.name!r}: {kind}{reason}{_place(error)}") from error
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        code = getattr(metric.compute, "__code__", None)
+        place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
+        raise MetricError(
+            f"metric {metric.name!r}: it must return one number, got a {type(value).__name__}{place}"
+        ) from None
+
+
+def _place(error: Exception) -> str:
+    """Return file and line of the last call outside of this package; inside of it where there is no other."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is `compute` itself
+    own = [
+        frame for frame in frames if HERE not in Path(frame.filename).parents and "site-packages" not in frame.filename
+    ]
+    chosen = (own or frames)[-1:]
+    return "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in chosen)

@@ -1,8 +1,9 @@
 """From a suite to cells: one (dataset, split, method, options, seed) each, with a key that names its result.
 
 A key is a hash of everything that can change the numbers: plug-in names, versions and options, the data itself, the
-protocol, the seed and the harness. A plug-in that is still a file on the command line is known by its content. Two
-suites that contain the same cell share it.
+protocol, the seed and the harness. A plug-in that is still a file on the command line is known by its content. So is a
+metric in such a file: it changes no other number, but a cell that was stored without it, or with an earlier form of it,
+is not the cell that is wanted. Two suites that contain the same cell share it.
 """
 
 import hashlib
@@ -148,6 +149,7 @@ def build_spec(
         method=plugin_spec(registry, "method", entry.use or method[0], method[1]),
         protocol=protocol,
         space={} if protocol.search == "none" else _plain(searched),
+        metrics=registry.metric_hashes,
         split=seed,
         seed=seed,
         harness=HARNESS,

@@ -1,6 +1,8 @@
 """Where plug-ins come from: the folders, other packages' entry points, and files named on the command line.
 
-A plug-in's name is its file's stem (`mc_dropout.py` is `mc-dropout`). Listing imports none of them; loading imports
+A plug-in's name is its file's stem (`mc_dropout.py` is `mc-dropout`). A file on the command line may hold several of
+any kind, metrics included: a class that declares a `name` has that name, the only one of its kind without has the
+file's, and of several without each is `file:Class`. Listing imports none of the folders' or packages'; loading imports
 one. All state is in the `Registry` object.
 """
 
@@ -11,18 +13,22 @@ import importlib
 import importlib.util
 import inspect
 import json
+import re
 import sys
 import typing
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from bench.metrics import Metric
 
 Kind = Literal["method", "dataset", "report"]
 FOLDERS: dict[Kind, str] = {"method": "bench.methods", "dataset": "bench.datasets", "report": "bench.reports"}
@@ -42,9 +48,29 @@ class Plugin:
     summary: str
     module: Callable[[], ModuleType]
     path: Path | None = None  # of the folders' plug-ins
+    class_name: str = ""  # of those in files on the command line
 
     def __str__(self) -> str:
-        return f"{self.origin} ({self.path})" if self.path else self.origin
+        place = f"{self.origin} ({self.path})" if self.path else self.origin
+        return f"{place}, class {self.class_name}" if self.class_name else place
+
+
+@dataclass(frozen=True)
+class PluginSource:
+    """The content of a plug-in file, which results carry with them."""
+
+    name: str  # of the file, without its folder
+    content: bytes
+
+    @property
+    def hash(self) -> str:
+        """The hash by which keys and stores know it."""
+        return hashlib.blake2b(self.content, digest_size=8).hexdigest()
+
+    @property
+    def file_name(self) -> str:
+        """A name under which it can be written, whatever a foreign store calls it; its plug-ins are named after it."""
+        return self.name if re.fullmatch(r"\w[\w-]*\.py", self.name) else f"plugin_{self.hash}.py"
 
 
 def plugin_name(stem: str) -> str:
@@ -56,7 +82,7 @@ class Registry:
     """All plug-ins that can be reached."""
 
     def __init__(self, files: Sequence[Path] = ()) -> None:
-        self._files = [_FilePlugin(Path(file)) for file in files]
+        self._files = [_File(Path(file)) for file in files]
         self._found: dict[Kind, dict[str, Plugin]] = {}
 
     @property
@@ -64,11 +90,34 @@ class Registry:
         """The files that were named on the command line."""
         return [file.path for file in self._files]
 
+    @property
+    def sources(self) -> list[PluginSource]:
+        """The content of these files, as it was when they were imported."""
+        return [file.source for file in self._files]
+
+    @cached_property
+    def metrics(self) -> "dict[str, Metric]":
+        """Every metric by name: built-in ones, those of packages and those of the files (see `using_metrics`)."""
+        from bench.metrics.discovery import assemble_with
+
+        return assemble_with([(metric, f"file {file.path}") for file in self._files for metric in file.metrics])
+
+    @property
+    def metric_files(self) -> dict[str, Path]:
+        """The files of the metrics that were declared in one, by the name of the metric."""
+        return {metric.name: file.path for file in self._files for metric in file.metrics}
+
+    @property
+    def metric_hashes(self) -> dict[str, str]:
+        """The hashes of these files: the part of a cell's key that says which of them scored it."""
+        return {metric.name: file.source.hash for file in self._files for metric in file.metrics}
+
     def plugins(self, kind: Kind) -> Mapping[str, Plugin]:
         """Return every plug-in of a kind by name, importing none of the folders' or packages'."""
         if kind not in self._found:
             found: dict[str, Plugin] = {}
-            for plugin in (*_in_folder(kind), *_in_packages(kind), *(f.plugin for f in self._files if f.kind == kind)):
+            in_files = (plugin for file in self._files for plugin in file.plugins.get(kind, ()))
+            for plugin in (*_in_folder(kind), *_in_packages(kind), *in_files):
                 if plugin.name in found:
                     raise UserError(f"two {kind}s are named {plugin.name!r}: {found[plugin.name]}, and {plugin}")
                 found[plugin.name] = plugin
@@ -88,17 +137,19 @@ class Registry:
 
     def identity(self, kind: Kind, name: str) -> tuple[str, str]:
         """Return what identifies the code of a plug-in: its name, and the package's version or the file's hash."""
-        name, _ = _addressed(name, {})
+        name, _ = self._addressed(kind, name, {})
         plugin = self.plugins(kind)[name]
-        own = next((file for file in self._files if file.plugin is plugin), None)
-        if own is not None:
-            return name, hashlib.blake2b(own.path.read_bytes(), digest_size=8).hexdigest()
-        return name, plugin.origin
+        own = next((file for file in self._files if plugin in file.plugins.get(kind, ())), None)
+        return name, plugin.origin if own is None else own.source.hash
 
     def make(self, kind: Kind, name: str, given: Mapping[str, Any], where: str = "") -> Any:
         """Load a plug-in and build it with the given options, checked against its fields."""
-        plugin, given = _addressed(name, given)
+        plugin, given = self._addressed(kind, name, given)
         return build(self.load(kind, plugin, where), given, where or f"{kind} {name!r}")
+
+    def _addressed(self, kind: Kind, name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Return the plug-in that a name stands for: `file:Class` is a name as it is, others may give options."""
+        return (name, given) if name in self.plugins(kind) else _addressed(name, given)
 
 
 def _addressed(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -143,22 +194,36 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
         raise PluginError(f"{where}: {in_one_line(error)}") from error
 
 
-class _FilePlugin:
-    """A plug-in in a file of the user's: imported at once, because its kind is that of its class."""
+class _File:
+    """A file of the user's: imported at once, because the kinds of its plug-ins are those of its classes."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise UserError(f"--plugin {path}: no such file")
         self.path = path
+        self.source = PluginSource(path.name, path.read_bytes())
         module = self._import()
-        kinds: list[Kind] = [kind for kind in FOLDERS if _classes(module, kind)]
-        if len(kinds) != 1:
-            raise PluginError(
-                f"--plugin {path}: expected one subclass of Method, Dataset or Report, found {len(kinds) or 'none'}"
-            )
-        self.kind = kinds[0]
-        summary = (inspect.getdoc(module) or "").partition("\n")[0]
-        self.plugin = Plugin(plugin_name(path.stem), f"file {path}", summary, lambda: module)
+        self.metrics = _metrics_in(module, path)
+        self.plugins: dict[Kind, list[Plugin]] = {}
+        summary = _first_line(module)
+        for kind in FOLDERS:
+            classes = _classes(module, kind)
+            names = _names_of(classes, path)
+            # Where a file has several plug-ins, each is described by its own class.
+            alone = len(classes) == 1
+            self.plugins[kind] = [
+                Plugin(
+                    names[cls],
+                    f"file {path}",
+                    summary if alone else _first_line(cls) or summary,
+                    partial(_narrowed, module, cls),
+                    class_name="" if alone else cls.__name__,
+                )
+                for cls in classes
+            ]
+        if not self.metrics and not any(self.plugins.values()):
+            contracts = ", ".join(CONTRACTS.values())
+            raise PluginError(f"--plugin {path}: expected a subclass of {contracts}, or a Metric; found none")
 
     def _import(self) -> ModuleType:
         # Two files of the same name in different folders are two modules.
@@ -174,6 +239,52 @@ class _FilePlugin:
             del sys.modules[name]
             raise PluginError(f"--plugin {self.path}: cannot be loaded: {in_one_line(error)}") from error
         return module
+
+
+def _names_of(classes: Sequence[type[Any]], path: Path) -> dict[type[Any], str]:
+    """Return the names of a file's classes of one kind: as declared, else the file's, else `file:Class`."""
+    declared = {cls: name for cls in classes if (name := _declared_name(cls, path))}
+    stem = plugin_name(path.stem)
+    alone = len(classes) - len(declared) == 1
+    return {cls: declared.get(cls) or (stem if alone else f"{stem}:{cls.__name__}") for cls in classes}
+
+
+def _declared_name(cls: type[Any], path: Path) -> str:
+    """Return the name that a class declares for itself, `name: ClassVar[str]`; a field of that name is an option."""
+    name = vars(cls).get("name")
+    is_option = dataclasses.is_dataclass(cls) and "name" in {field.name for field in dataclasses.fields(cls)}
+    if name is None or is_option:
+        return ""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", name):
+        raise PluginError(
+            f"--plugin {path}: {cls.__name__}.name is {name!r}; use letters, digits, - or _, such as 'my-noise'"
+        )
+    return name
+
+
+def _metrics_in(module: ModuleType, path: Path) -> "list[Metric]":
+    """Return the metrics of a file: those in its `METRICS`, else every `Metric` that it gives a public name."""
+    from bench.metrics import Metric
+
+    listed = vars(module).get("METRICS")
+    if listed is None:
+        found = [value for name, value in vars(module).items() if isinstance(value, Metric) and name[0] != "_"]
+        return list({id(metric): metric for metric in found}.values())
+    found = [listed] if isinstance(listed, Metric) else list(listed) if isinstance(listed, list | tuple) else [listed]
+    for each in found:
+        if not isinstance(each, Metric):
+            raise PluginError(
+                f"--plugin {path}: METRICS must be a tuple of Metric, found a {type(each).__name__} in it"
+            )
+    return found
+
+
+def _first_line(documented: object) -> str:
+    text = getattr(documented, "__doc__", None) or ""
+    # Python gives a dataclass without a docstring its signature as one; that says nothing.
+    if inspect.isclass(documented) and text.startswith(f"{documented.__name__}("):
+        return ""
+    return inspect.cleandoc(text).partition("\n")[0]
 
 
 def _in_folder(kind: Kind) -> Iterable[Plugin]:
@@ -197,8 +308,13 @@ def _entry_module(entry: EntryPoint) -> ModuleType:
     loaded = entry.load()
     if isinstance(loaded, ModuleType):
         return loaded
-    narrowed = ModuleType(loaded.__module__)
-    setattr(narrowed, loaded.__name__, loaded)
+    return _narrowed(sys.modules.get(loaded.__module__), loaded)
+
+
+def _narrowed(module: ModuleType | None, cls: type[Any]) -> ModuleType:
+    """Return a module with the documentation of another and one of its classes."""
+    narrowed = ModuleType(cls.__module__, module.__doc__ if module else None)
+    setattr(narrowed, cls.__name__, cls)
     return narrowed
 
 
@@ -227,7 +343,8 @@ def _class_in(module: ModuleType, kind: Kind) -> type[Any]:
     classes = _classes(module, kind)
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"
-        raise PluginError(f"one plug-in a file: expected one {CONTRACTS[kind]} class, found {names}")
+        hint = f"; an entry point names one of them, as in {module.__name__}:{classes[0].__name__}" if classes else ""
+        raise PluginError(f"one plug-in a file: expected one {CONTRACTS[kind]} class, found {names}{hint}")
     if "__dataclass_fields__" not in vars(classes[0]):
         raise PluginError(f"{classes[0].__name__} must be a frozen dataclass: write @dataclass(frozen=True) above it")
     return classes[0]

@@ -15,7 +15,7 @@ from typing import cast
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Kind, Registry, plugin_name
 
-KINDS = ("method", "dataset", "report", "package")
+KINDS = ("method", "dataset", "report", "metric", "package")
 
 
 def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:
@@ -44,6 +44,12 @@ def check_name(kind: str, name: str, registry: Registry) -> None:
         raise UserError(f"{name!r} cannot be the name of a {kind}: {rule}")
     if keyword.iskeyword(stem) or stem in sys.stdlib_module_names:
         raise UserError(f"{name!r} cannot be the name of a {kind}: Python has its own {stem}; add a word to it")
+    if kind == "metric":
+        if stem != stem.lower():
+            raise UserError(f"{name!r} cannot be the name of a metric: use lower-case letters, such as {stem.lower()}")
+        if stem in registry.metrics:
+            raise UserError(f"{name!r} cannot be the name of a metric: there is one of this name; choose another")
+        return
     inside: Kind = "method" if kind == "package" else cast("Kind", kind)
     known = registry.plugins(inside).get(plugin_name(stem))
     if known is not None:
@@ -53,7 +59,8 @@ def check_name(kind: str, name: str, registry: Registry) -> None:
 def _plugin(kind: str, name: str) -> dict[Path, str]:
     stem = name.replace("-", "_")
     # The test stands beside the file: pytest puts its folder on the path.
-    words = _words(name) | {"import_line": f"from {stem} import {_class_name(name)}"}
+    imported = f"METRICS, {stem}" if kind == "metric" else _class_name(name)
+    words = _words(name) | {"import_line": f"from {stem} import {imported}"}
     return {
         Path(f"{stem}.py"): _filled(f"{kind}.py", words),
         Path(f"test_{stem}.py"): _filled(f"test_{kind}.py", words),

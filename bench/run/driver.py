@@ -153,7 +153,9 @@ class _Driver:
         self.suite, self.store, self.monitor, self.summary = suite, store, monitor, summary
         self.settings = replace(settings, limits=replace(settings.limits, checkpoints=str(self.checkpoints)))
         self.progress = Progress()
-        self.plugins = tuple(PluginFile(str(path.resolve()), path.read_bytes()) for path in registry.files)
+        self.sources = registry.sources
+        files = zip(registry.files, self.sources, strict=True)
+        self.plugins = tuple(PluginFile(str(path.resolve()), source.content) for path, source in files)
         self.owner = new_owner()
         self.waiting: deque[Unit] = deque()
         self.running: dict[int, tuple[Future[None], Unit]] = {}
@@ -175,6 +177,8 @@ class _Driver:
         self.waiting.extend(cut(whole, self.executor.workers))
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
+        specs = "".join(cell.spec for unit in whole for cell in unit.cells)
+        self.store.save_plugins(source for source in self.sources if source.hash in specs)
         finished = threading.Event()
         pulse = threading.Thread(target=self._renew_leases, args=(finished,), daemon=True)
         pulse.start()

@@ -9,7 +9,7 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.machine.environment import facts
+from bench.metrics import Metric, catalogue, using_metrics
 from bench.plan.cells import checked, fingerprint, plugin_spec
 from bench.plugins.registry import Kind, Registry
 from bench.run.jobs import Job, JobEvent, error_text, run_jobs
@@ -67,6 +68,24 @@ class Message:
 
 def run_order(order: WorkOrder) -> Iterator[Message]:
     """Compute the cells of an order; report each outcome as it ends, and searches and progress before it."""
+    messages = _messages(order)
+    try:
+        metrics: Mapping[str, Metric] = _registry(order.plugins).metrics
+    except Exception:  # reported by every cell
+        metrics = catalogue()
+    try:
+        while True:
+            # Step by step: whoever receives the messages may be another run in this process.
+            with using_metrics(metrics):
+                message = next(messages, None)
+            if message is None:
+                return
+            yield message
+    finally:
+        messages.close()
+
+
+def _messages(order: WorkOrder) -> Generator[Message, None, None]:
     environment = _facts(order.device)
     jobs: dict[str, Job] = {}
     shares = _Shares(item.key for item in order.items)
@@ -129,6 +148,7 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         method=own_method,
         protocol=spec.protocol,
         space=spec.space,
+        metrics=_metrics(spec, plugins),
         split=spec.split,
         seed=spec.seed,
         harness=HARNESS,
@@ -138,6 +158,19 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
     selection = Selection.from_json(item.search) if item.search else None
     return Job(method, spec.protocol, split, spec.seed, data, plugin, place_of(spec), spec.space, selection)
+
+
+def _metrics(spec: CellSpec, plugins: tuple[PluginFile, ...]) -> dict[str, str]:
+    """Return the metrics of this worker's plug-in files; raises if they are not those that the cell is scored by."""
+    own = _registry(plugins).metric_hashes
+    if own == spec.metrics:
+        return own
+    names = sorted(name for name in {*own, *spec.metrics} if own.get(name) != spec.metrics.get(name))
+    lacks = [name for name in names if name in spec.metrics]
+    need = "give the file with --plugin, unchanged" if lacks else "leave out the file that declares it"
+    raise UserError(
+        f"this worker has other metrics in plug-in files than the cell is scored by ({', '.join(names)}); {need}"
+    )
 
 
 def _plugin(kind: Kind, wanted: PluginSpec, plugins: tuple[PluginFile, ...]) -> tuple[Any, PluginSpec]:

@@ -50,6 +50,7 @@ class CellSpec:
     method: PluginSpec
     protocol: Protocol
     space: dict[str, list[Any]] = Field(default_factory=dict)  # the options of the method that are searched
+    metrics: dict[str, StrictStr] = Field(default_factory=dict)  # those of plug-in files, with the hash of the file
     split: StrictInt
     seed: StrictInt
     harness: StrictInt
@@ -103,6 +104,13 @@ def spec_or_none(text: object) -> CellSpec | None:
         return read_spec(text) if isinstance(text, str) else None
     except SpecError:
         return None
+
+
+def foreign_plugins(spec: CellSpec) -> dict[str, str]:
+    """Return the plug-ins of a cell that are not built in, with their package and version or the hash of their file."""
+    made = {"method": spec.method, "dataset": spec.dataset}
+    found = {f"{kind} {each.name}": each.origin for kind, each in made.items() if each.origin != "built in"}
+    return found | {f"metric {name}": file for name, file in spec.metrics.items()}
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

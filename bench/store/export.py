@@ -94,5 +94,26 @@ def write_file(frame: "pd.DataFrame", form: Format, path: Path) -> None:
         raise UserError(f"--out {path}: {error.strerror or error}") from error
 
 
+def write_plugins(store: "Store", suite: str | None, folder: Path) -> list[Path]:
+    """Write the plug-in files of the cells of one suite or of all as `HASH/NAME.py`; return the files."""
+    from bench.store.store import plugin_hashes
+
+    names = store.suites() if suite is None else [suite]
+    used: set[str] = set()
+    for name in names:
+        for spec in {row["spec"] for row in store.cells(name)}:
+            used |= plugin_hashes(spec)
+    paths = []
+    try:
+        for name, source in store.plugins(used).items():
+            path = folder / name / source.file_name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(source.content)
+            paths.append(path)
+    except OSError as error:
+        raise UserError(f"--plugins {folder}: {error.strerror or error}") from error
+    return paths
+
+
 def _rows(frame: "pd.DataFrame") -> Sequence[tuple[Any, ...]]:
     return list(zip(*(frame[name].tolist() for name in frame.columns), strict=True))

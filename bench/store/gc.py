@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, delete, func, select
 from bench.errors import UserError
 from bench.machine.files import TEMPORARY
 from bench.store.database import user_errors
-from bench.store.store import Store
-from bench.store.tables import cells, environments, leases, metrics, wanted
+from bench.store.store import Store, plugin_hashes
+from bench.store.tables import cells, environments, leases, metrics, plugins, wanted
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Cleaned:
     temporary_files: int
     bytes: int  # of the files
     checkpoint_files: int = 0
+    plugins: int = 0  # sources of plug-in files that no cell names
 
 
 def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dry_run: bool = False) -> Cleaned:
@@ -46,6 +47,9 @@ def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dr
     lost = store.arrays.orphans(referenced, idle=not drivers)
     temporary = sum(path.suffix == TEMPORARY for path, _ in lost)
     kept = _checkpoint_files(store) if checkpoints else []
+    sources = [] if drivers else _unused_plugins(store, [is_wanted] if unwanted else [])  # a driver stores them first
+    if sources and not dry_run:
+        store.database.write(lambda connection: connection.execute(delete(plugins).where(plugins.c.hash.in_(sources))))
     with user_errors(store.address):
         for path, _ in () if dry_run else [*lost, *kept]:
             with contextlib.suppress(FileNotFoundError):
@@ -54,7 +58,7 @@ def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dr
             with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
     size = sum(size for _, size in (*lost, *kept))
-    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept))
+    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept), len(sources))
 
 
 def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
@@ -67,6 +71,16 @@ def _referenced(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]
     query = select(cells.c.arrays).where(cells.c.arrays.is_not(None), *conditions)
     with store.database.reading() as connection:
         return set(connection.execute(query).scalars())
+
+
+def _unused_plugins(store: Store, conditions: list[ColumnElement[bool]]) -> list[str]:
+    """Return the hashes of plug-in files that no specification names."""
+    with store.database.reading() as connection:
+        stored = set(connection.execute(select(plugins.c.hash)).scalars())
+        if stored:
+            for spec in connection.execute(select(cells.c.spec).where(*conditions)).scalars():
+                stored -= plugin_hashes(spec)
+    return sorted(stored)
 
 
 def _remove_unwanted(connection: Connection) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, select
 
 from bench.errors import UserError
 from bench.spec.spec import spec_or_none
-from bench.store.store import Store
+from bench.store.store import Store, plugin_hashes
 from bench.store.tables import cells, environments, metrics, wanted
 
 SHORTEST = 4  # characters of a key that identify it
@@ -62,6 +62,7 @@ def describe(store: Store, key: str) -> dict[str, Any]:
         columns = [column for column in wanted.c if column.name != "key"]
         order = (wanted.c.suite, wanted.c.dataset, wanted.c.method, wanted.c.seed)
         places = connection.execute(select(*columns).where(wanted.c.key == key).order_by(*order)).mappings()
+        sources = store.plugins(plugin_hashes(row.get("spec")))
         values = connection.execute(select(metrics).where(metrics.c.key == key).order_by(metrics.c.metric))
         return {
             "key": key,
@@ -73,5 +74,9 @@ def describe(store: Store, key: str) -> dict[str, Any]:
             "timing": {name: row.get(name) for name in ("seconds", "cpu_seconds", "started", "finished")},
             **{name: row.get(name) for name in ("code", "dirty", "suite_hash", "arrays")},
             "environment": json.loads(row.get("environment_json") or "{}"),
+            "plugins": [
+                {"hash": name, "file": source.name, "source": source.content.decode("utf-8", "backslashreplace")}
+                for name, source in sources.items()
+            ],
             "metrics": {value.metric: value.value for value in values},
         }

@@ -40,6 +40,7 @@ class Merged:
     arrays: int = 0  # files copied
     suites: int = 0  # added
     wanted: int = 0  # added cells of suites
+    plugins: int = 0  # added sources of plug-in files
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -55,6 +56,9 @@ def merge(store: Store, other: Store) -> Merged:
                 _merge_cells(store, other, there, part, done)
             _merge_suites(store, other, there, done)
             _merge_searches(store, other, there, done)
+        new = {name: source for name, source in other.plugins().items() if name not in store.plugins([name])}
+        store.save_plugins(new.values())
+        done.plugins = len(new)
     finally:
         store.release(owner)
     return done

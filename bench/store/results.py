@@ -28,6 +28,7 @@ class StoredResults:
         self.title: str = record["title"]
         self.baseline: str | None = record["baseline"]
         self.metrics: list[str] = record["metrics"]
+        self.declarations = catalogue()  # those of plug-in files included, where these were given
         self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
         self._held = 0
 
@@ -83,7 +84,7 @@ class StoredResults:
     def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
         """Return the metrics that are differences to the baseline method on the same split."""
         frames = []
-        for metric in catalogue().values():
+        for metric in self.declarations.values():
             if metric.relative_to is None or self.baseline is None:
                 continue
             base = own[own["metric"] == metric.relative_to]

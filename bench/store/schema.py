@@ -8,12 +8,19 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from bench.errors import UserError
 from bench.store.database import Database
-from bench.store.tables import meta, schema
+from bench.store.tables import meta, plugins, schema
 
-SCHEMA = 2
+SCHEMA = 3
+
+
+def _add_plugins(connection: Connection) -> None:
+    """From 2 to 3: the sources of plug-in files."""
+    plugins.create(connection, checkfirst=True)
+
+
 # By the schema of the store: the function that changes its tables to the next schema. Each runs in one transaction with
 # the others. Stores older than the first one cannot be read.
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {2: _add_plugins}
 
 
 def content_hash(content: str | bytes) -> str:

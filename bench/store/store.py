@@ -1,10 +1,12 @@
 """The store: one row per cell and one row per metric value, written as soon as a cell ends.
 
 SQLite in WAL mode by default, PostgreSQL by URL for a team. Predictions are files beside it, named by their content.
-Nothing stored is code: JSON, numbers and plain arrays.
+Results are JSON, numbers and plain arrays. The only code is that of plug-in files, kept as text by its hash and never
+imported from a store.
 """
 
 import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
 from bench.errors import UserError
+from bench.plugins.registry import PluginSource
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
 from bench.store import DEFAULT_URL
@@ -23,7 +26,18 @@ from bench.store.arrays import ArrayFiles
 from bench.store.database import Database, chunks, insert, parse_address, user_errors
 from bench.store.leases import Owner, new_owner
 from bench.store.schema import SCHEMA, content_hash, prepare, split_code
-from bench.store.tables import LONGEST_NAME, cells, environments, leases, metrics, remarks, searches, suites, wanted
+from bench.store.tables import (
+    LONGEST_NAME,
+    cells,
+    environments,
+    leases,
+    metrics,
+    plugins,
+    remarks,
+    searches,
+    suites,
+    wanted,
+)
 
 __all__ = ["SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
 
@@ -229,12 +243,41 @@ class Store:
 
         self.database.write(work)
 
+    def save_plugins(self, sources: Iterable[PluginSource]) -> None:
+        """Store the content of plug-in files by its hash; what is stored already stays."""
+        rows = [
+            {"hash": one.hash, "name": storable(one.name)[:LONGEST_NAME], "content": one.content} for one in sources
+        ]
+
+        def work(connection: Connection) -> None:
+            connection.execute(insert(connection, plugins).on_conflict_do_nothing(), rows)
+
+        if rows:
+            self.database.write(work)
+
+    def plugins(self, hashes: Iterable[str] | None = None) -> dict[str, PluginSource]:
+        """Return the stored plug-in files by their hash: all, or those of some hashes."""
+        query = select(plugins)
+        if hashes is not None:
+            query = query.where(plugins.c.hash.in_(sorted(set(hashes))))
+        rows = self.database.rows(query.order_by(plugins.c.hash))
+        content = {row["hash"]: row["content"] for row in rows if isinstance(row["content"], bytes | memoryview)}
+        found = {row["hash"]: PluginSource(str(row["name"]), bytes(content.get(row["hash"], b""))) for row in rows}
+        # The rows of a foreign store are not trusted: content under a wrong hash is nobody's.
+        return {name: source for name, source in found.items() if source.hash == name}
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()
 
 
 Rows = Sequence[dict[str, Any]]
+HASH = re.compile(r'"([0-9a-f]{16})"')
+
+
+def plugin_hashes(spec: str | None) -> set[str]:
+    """Return the hashes of plug-in files that a specification may name: whatever is quoted and looks like one."""
+    return set(HASH.findall(spec or ""))
 
 
 def write_results(connection: Connection, rows: Rows, values: Rows, described: Iterable[str]) -> set[str]:

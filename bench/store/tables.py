@@ -3,7 +3,19 @@
 import math
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Dialect, Float, Integer, MetaData, Table, Text, TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+)
 
 LONGEST_NAME = 200  # characters; PostgreSQL cannot index names of any length
 
@@ -61,6 +73,8 @@ cells = Table(
 )
 # Without a row number the metrics of a cell are stored together, and once rather than in an index too.
 metrics = Table("metrics", meta, _name("key"), _name("metric"), Column("value", Number), sqlite_with_rowid=False)
+# Files that were given with --plugin, by the hash of their content, which the specifications of their cells name.
+plugins = Table("plugins", meta, _name("hash"), *_texts("name"), Column("content", LargeBinary))
 searches = Table("searches", meta, _name("key"), *_texts("content"))
 drivers = Table("drivers", meta, _name("name"), *_floats("since", "beat"))
 leases = Table("claims", meta, _name("key"), Column("owner", Text, index=True))

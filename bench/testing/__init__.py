@@ -1,4 +1,4 @@
-"""The conformance kit: the checks that every method, dataset and report has to pass, for pytest and 'uqbench verify'.
+"""The conformance kit: the checks that every plug-in has to pass, for pytest and 'uqbench verify'.
 
 In the test file of a plug-in:
 
@@ -12,9 +12,10 @@ The tests of a report have `example_results()`: results to write a section about
 from bench.testing.check import Check, CheckFailure, NotApplicable, Verdict
 from bench.testing.dataset_checks import dataset_checks
 from bench.testing.method_checks import method_checks
+from bench.testing.metric_checks import metric_checks
 from bench.testing.report_checks import report_checks
 from bench.testing.report_results import ExampleResults, example_results
 from bench.testing.verify import run_check, verify
 
 __all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "example_results"]
-__all__ += ["method_checks", "report_checks", "run_check", "verify"]
+__all__ += ["method_checks", "metric_checks", "report_checks", "run_check", "verify"]

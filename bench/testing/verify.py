@@ -1,23 +1,25 @@
 """Runs the checks on a plug-in."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bench.api import Dataset, Method, Report
+from bench.api import Dataset, Method, Metric, Report
 from bench.errors import unknown_name
 from bench.testing.check import Check, Verdict, judge, settle
 from bench.testing.dataset_checks import DatasetSubject, dataset_checks
 from bench.testing.method_checks import method_checks
+from bench.testing.metric_checks import MetricSubject, metric_checks
 from bench.testing.report_checks import ReportSubject, report_checks
 from bench.testing.subject import MethodSubject
 
-Plugin = Method | Dataset | Report
-Subject = MethodSubject | DatasetSubject | ReportSubject
+Plugin = Method | Dataset | Report | Metric
+Subject = MethodSubject | DatasetSubject | ReportSubject | MetricSubject
 KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]] = {
     Method: (method_checks, MethodSubject),
     Dataset: (dataset_checks, DatasetSubject),
     Report: (report_checks, ReportSubject),
+    Metric: (metric_checks, MetricSubject),
 }
 
 
@@ -38,7 +40,7 @@ def run_check(check: Check[Any], plugin: Plugin) -> Verdict:
         subject = _same_subject(plugin)
     except TypeError:  # an option is not hashable
         subject = subject_of(plugin)
-    return settle(judge(check, subject, plugin.expected_failures))
+    return settle(judge(check, subject, _expected_failures(plugin)))
 
 
 def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
@@ -50,7 +52,12 @@ def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
     subject = subject_of(plugin)
     for name, check in checks.items():
         if not only or name in only:
-            yield judge(check, subject, plugin.expected_failures)
+            yield judge(check, subject, _expected_failures(plugin))
+
+
+def _expected_failures(plugin: Plugin) -> Mapping[str, str]:
+    """Return the checks that a plug-in is right to fail; there is none that a metric could be."""
+    return {} if isinstance(plugin, Metric) else plugin.expected_failures
 
 
 def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]:
@@ -58,5 +65,5 @@ def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[
         if isinstance(plugin, contract):
             return kind
     raise TypeError(
-        f"{type(plugin).__name__} is not a Method, Dataset or Report; give run_check an instance, not a class"
+        f"{type(plugin).__name__} is not a Method, Dataset, Report or Metric; give run_check an instance, not a class"
     )

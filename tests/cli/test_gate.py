@@ -12,6 +12,7 @@ import torch
 
 from tests.fixtures.commands import Command
 from tests.fixtures.gate import Change
+from tests.fixtures.suites import tiny_suite
 
 GATE = ("gate", "tiny.toml", "--baseline", "tiny.json")
 STORED = (*GATE, "--store", "tiny.db")
@@ -195,3 +196,39 @@ def test_a_wrong_key_of_the_gate_in_a_suite_is_told(command: Command, tiny_files
     path.write_text(path.read_text("utf-8").replace("alpha = 0.01", "aplha = 0.01"), "utf-8")
     done = command(*STORED)
     assert (done.code, "gate: unknown key 'aplha'; did you mean alpha" in done.err) == (2, True)
+
+
+OWN = """
+from dataclasses import dataclass
+from bench.api import Method, Metric
+@dataclass(frozen=True)
+class Mine(Method):
+    def loss(self, net, batch, tape):
+        return {factor} * batch.loss(net(batch.x))
+BIAS = Metric("own_bias", "regression", "predictive", "target", 0.0, "1", frozenset(), "mean_i (m_i - y_i)", "test",
+              lambda forecast: (forecast.mean - forecast.observed).mean(), signed=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_changed_plug_in_is_named_and_its_metric_gated(command: Command, tmp_path: Path) -> None:
+    keys = {"seeds": 3, "baseline": "mine", "metrics": ["rmse", "own_bias"]}
+    text = tiny_suite(**keys).replace("[methods.deterministic]", "").replace("[methods.mc-dropout]", "[methods.mine]")
+    (tmp_path / "own.toml").write_text(text, "utf-8")
+    (tmp_path / "mine.py").write_text(OWN.format(factor=1), "utf-8")
+    made = command("baseline", "own.toml", "--plugin", "mine.py")
+    assert made.code == 0, made.err
+    stored = json.loads((tmp_path / "baselines" / "own.json").read_text("utf-8"))
+    assert set(stored["plugins"]) == {"method mine", "metric own_bias"}
+    assert set(stored["values"]["toy"]["mine"]) == {"own_bias", "rmse"}
+    gate = ("gate", "own.toml", "--baseline", "baselines/own.json", "--plugin", "mine.py")
+    same = command(*gate)
+    assert same.code == 0, same.err
+    assert "plug-in" not in same.out
+    (tmp_path / "mine.py").write_text(OWN.format(factor=3), "utf-8")
+    changed = command(*gate)
+    before = stored["plugins"]["method mine"]
+    assert f"plug-in: method mine changed: {before} in the baseline, now " in changed.out
+    refused = command("gate", "own.toml", "--baseline", "baselines/own.json")
+    assert refused.code == 2
+    assert "unknown metric 'own_bias'" in refused.err

@@ -7,6 +7,7 @@ import pytest
 
 from bench.gate.decide import gate
 from bench.gate.environment_diff import differences, same_machine
+from bench.gate.output import gate_lines
 from bench.gate.values import Measured, Place
 from bench.gate.verdicts import Rules
 from tests.fixtures.gate import ENVIRONMENT, baseline, measured, spread
@@ -72,3 +73,18 @@ def test_what_differs_is_told_and_what_makes_no_numbers_is_not() -> None:
     assert differences(ENVIRONMENT, {**ENVIRONMENT, "torch": "3.0", "seaborn": "9"}) == [
         "torch: 2.13.0 in the baseline, now 3.0"
     ]
+
+
+def test_a_changed_plug_in_is_named() -> None:
+    values = {SAME: {"rmse": spread(1.0, 0.1)}}
+    before = {"method mine": "aaaa", "metric bias": "cccc", "dataset old": "eeee"}
+    after = {"method mine": "bbbb", "metric bias": "cccc", "dataset new": "package foo 1.0"}
+    made = gate(baseline(measured(values, plugins=before)), Measure(measured(values, plugins=after)), Rules())
+    assert made.plugins == (
+        "dataset new: not in the baseline, now package foo 1.0",
+        "dataset old: eeee in the baseline, not used now",
+        "method mine changed: aaaa in the baseline, now bbbb",
+    )
+    assert "plug-in: method mine changed: aaaa in the baseline, now bbbb" in list(gate_lines(made))
+    unrecorded = gate(baseline(measured(values)), Measure(measured(values, plugins={"method mine": "bbbb"})), Rules())
+    assert unrecorded.plugins == ("method mine: not recorded in the baseline, now bbbb",)

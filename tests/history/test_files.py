@@ -83,6 +83,7 @@ def test_the_command_names_the_commit(tmp_path: Path, uqbench: Process) -> None:
     assert done.returncode == 0, done.stderr
     assert "rmse: 1 series, 3 versions" in done.stdout
     assert "worse  since c: m on toy: 1." in done.stdout
+    assert "       changed: method 1 -> method 2" in done.stdout
     assert "1 % chance of any false one, Bonferroni over 2 places" in done.stdout
     assert (tmp_path / "out" / "history-rmse.html").is_file()
 

@@ -65,6 +65,8 @@ def test_a_plugin_that_is_a_file_is_another_version_with_every_content(store: St
     (one,) = of_stores(store)
     assert [version.plugins.partition(",")[0] for version in one.versions] == ["method 1 (hash1)", "method 1 (hash2)"]
     assert one.values.tolist() == [[1.0] * 3, [2.0] * 3]
+    assert one.changed_plugins(0) == ""
+    assert one.changed_plugins(1) == "changed: method 1 (hash1) -> method 1 (hash2)"
 
 
 def test_other_options_are_another_line(store: Store) -> None:

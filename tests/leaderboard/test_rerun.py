@@ -1,5 +1,5 @@
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.leaderboard import collect
 from bench.leaderboard.rerun import rerun, suite_text, toml
 from bench.leaderboard.rows import Row, list_rows
+from bench.leaderboard.site import write_site
 from bench.plan.cells import Task, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
@@ -16,6 +18,7 @@ from bench.run.driver import run
 from bench.run.worker import _facts
 from bench.store.results import StoredResults
 from bench.store.store import Store
+from tests.fixtures.commands import Command
 
 
 def rows_of(suite: Suite, registry: Registry, store: Store) -> list[Row]:
@@ -125,3 +128,58 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=4))
 def test_toml_is_read_back(content: dict[str, Any]) -> None:
     assert tomllib.loads(toml(content)) == content
+
+
+PAIR = """
+from typing import ClassVar
+from bench.api import Metric
+@dataclass(frozen=True)
+class First(Method):
+    def loss(self, net, batch, tape):
+        return 2 * batch.loss(net(batch.x))
+@dataclass(frozen=True)
+class Second(First):
+    pass
+BIAS = Metric("own_bias", "regression", "predictive", "lower", None, "1", frozenset(), "mean_i (m_i - y_i)", "test",
+              lambda forecast: (forecast.mean - forecast.observed).mean())
+"""
+
+
+@pytest.mark.slow
+def test_the_plug_in_is_restored_and_the_printed_command_makes_the_same_cells(
+    tiny_file: Path, tmp_path: Path, write_plugin: Callable[[str, str], Path], command: Command
+) -> None:
+    path = write_plugin("my_pair", PAIR)
+    registry = Registry([path])
+    suite = load_suite(str(tiny_file), methods=["my-pair:First"]).only([], ["my-pair:First"])
+    store = Store(str(tmp_path / "s.db"))
+    run(suite, registry, store)
+    written = write_site(collect(store), Registry(), tmp_path / "site")
+    again = rerun(list_rows("tiny", StoredResults(store, "tiny").cells)[0], Registry(), store.plugins())
+    (restored,) = again.plugins
+    assert restored == f"rerun/{registry.sources[0].hash}/my_pair.py"
+    assert tmp_path / "site" / restored in written
+    assert (tmp_path / "site" / restored).read_bytes() == path.read_bytes()
+    assert "method my-pair:First and metric own_bias as it was run; read it before you run it" in again.remark
+    line = again.lines[-1].replace("rerun/", f"{tmp_path}/site/rerun/").split()
+    path.unlink()
+    done = command(*line[1:-1], str(tmp_path / "again.db"))
+    assert done.code == 0, done.err
+    keys = [{row["key"] for row in Store(str(p)).cells(name)} for p, name in _stores(tmp_path)]
+    assert keys[0] == keys[1]
+    assert len(keys[0]) == 2
+
+
+def _stores(folder: Path) -> list[tuple[Path, str]]:
+    again = folder / "again.db"
+    (name,) = Store(str(again)).suites()
+    return [(folder / "s.db", "tiny"), (again, name)]
+
+
+def test_without_its_source_a_plug_in_is_named_by_its_hash(tiny: Suite, store: Store, write_plugin: Any) -> None:
+    registry = Registry([write_plugin("my_pair", PAIR)])
+    rows = rows_of(load_suite(tiny.where, methods=["my-pair:First"]).only([], ["my-pair:First"]), registry, store)
+    again = rerun(rows, Registry())
+    assert "--plugin my_pair.py" in again.lines[-1]
+    assert f"BLAKE2b hash {registry.sources[0].hash}; it is not part of uqbench" in again.remark
+    assert not again.plugins

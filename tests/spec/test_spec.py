@@ -43,6 +43,7 @@ CHANGED: dict[str, Any] = {
     "method": PluginSpec("mc-dropout", options={"rate": 0.3, "per_row": True, "input_rate": 0.2}),
     "protocol": Protocol(draws=6),
     "space": {"per_row": [True, False]},
+    "metrics": {"own_bias": "0123456789abcdef"},
     "split": 4,
     "seed": 4,
     "harness": 1,
@@ -158,7 +159,7 @@ def test_a_worker_runs_what_every_field_says_or_refuses(
     monkeypatch.setattr("bench.run.worker.run_jobs", record)
     outcome = outcome_of(changed(planned, name).text)
     if outcome.status == "failed":  # this worker cannot make other rows or another version's numbers
-        assert name in ("dataset", "data", "split", "harness")
+        assert name in ("dataset", "data", "metrics", "split", "harness")
         assert outcome.message.startswith("this worker")
     else:
         (job,) = jobs

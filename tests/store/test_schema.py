@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, select, text
 
 from bench.errors import UserError
+from bench.plugins.registry import PluginSource
 from bench.store.schema import SCHEMA
 from bench.store.store import Store
 from bench.store.tables import schema
@@ -90,10 +91,28 @@ def test_a_crash_in_a_migration_loses_nothing(any_store: Store, monkeypatch: pyt
     assert any_store.database.rows(select(schema.c.version)) == [{"version": SCHEMA + 1}]
 
 
+def test_a_store_of_schema_2_gets_the_table_of_plugins(any_store: Store) -> None:
+    """Everything else stays as it was; the store then takes the sources of plug-ins."""
+    any_store.save_search("k", "{}")
+    any_store.database.write(lambda connection: connection.execute(text("DROP TABLE plugins")))
+    set_version(any_store, 2)
+    with pytest.raises(UserError, match=r"schema 2\); migrate it with 'uqbench gc --store"):
+        Store(any_store.url, **READ_ONLY)
+    migrated = Store(any_store.url)
+    source = PluginSource("mine.py", b"# \xff\x00 as it is\n")
+    migrated.save_plugins([source])
+    migrated.close()
+    again = Store(any_store.url, **READ_ONLY)
+    assert again.plugins() == {source.hash: source}
+    assert again.searches(["k"]) == {"k": "{}"}
+    assert again.database.rows(select(schema.c.version)) == [{"version": 3}]
+    again.close()
+
+
 def test_a_store_of_a_newer_version(any_store: Store) -> None:
     set_version(any_store, 99)
     for options in ({}, READ_ONLY):
-        with pytest.raises(UserError, match=r"newer uqbench \(schema 99, this one knows 2\)"):
+        with pytest.raises(UserError, match=r"newer uqbench \(schema 99, this one knows 3\)"):
             Store(any_store.url, **options)
 
 

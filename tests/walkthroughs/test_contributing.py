@@ -48,25 +48,30 @@ def call(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_document_shows_one_plug_in_of_each_kind() -> None:
-    kinds = [re.findall(r"class \w+\((Method|Dataset|Report)\)", code) for code in blocks("python")]
-    assert kinds == [["Method"], ["Dataset"], ["Report"]]
+    kinds = [re.findall(r"(Method|Dataset|Report|METRICS)(?:\):| = )", code) for code in blocks("python")]
+    assert kinds == [["Method"], ["Dataset"], ["Report"], ["METRICS"]]
     assert [command.split()[1] for command in commands()] == [
         "new",
         "verify",
         *["verify", "run"] * 2,
         "verify",
         "report",
+        *["verify", "list", "run", "compare"],
     ]
 
 
 def test_every_example_runs_as_written(folder: Path) -> None:
+    printed = {}
     for command in commands()[2:]:  # what 'new' writes and 'verify' says of it is carried out by test_tutorial.py
         done = call(command, folder)
+        printed[command.split()[1]] = done.stdout
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "skipped" not in done.stderr, done.stderr
     page = (folder / "report" / "report.md").read_text("utf-8")
     for expected in ("input-noise", "springs", "Training length"):
         assert expected in page
+    assert re.search(r"far_misses .*\(file far_misses\.py\)", printed["list"])
+    assert "far_misses" in printed["compare"]
 
 
 def test_the_dataset_says_what_to_do_without_its_file(folder: Path, tmp_path: Path) -> None:

@@ -25,15 +25,18 @@ FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("kind", ["dataset", "report"])  # a new method goes through test_tutorial.py
+@pytest.mark.parametrize("kind", ["dataset", "report", "metric"])  # a new method goes through test_tutorial.py
 def test_a_new_plug_in_passes_verify_and_its_own_test(kind: str, tmp_path: Path, uqbench: Process) -> None:
     made = uqbench(["new", kind, "my-own_thing"])
     assert made.returncode == 0, made.stderr
     *wrote, following, then = made.stdout.splitlines()
     assert wrote == ["wrote my_own_thing.py", "wrote test_my_own_thing.py"]
-    assert following == f"next: uqbench verify {kind} my-own-thing --plugin my_own_thing.py"
+    name = "my_own_thing" if kind == "metric" else "my-own-thing"
+    assert following == f"next: uqbench verify {kind} {name} --plugin my_own_thing.py"
     assert then.startswith("then: uqbench ")
-    verified = uqbench([*following.split()[2:], "--json", "--only", "options"])  # its test runs all checks
+    verified = uqbench(
+        [*following.split()[2:], "--json", "--only", "declaration" if kind == "metric" else "options"]
+    )  # its test runs all checks
     told = json.loads(verified.stdout)
     assert verified.returncode == 0, told
     assert told["ok"]

@@ -39,7 +39,14 @@ def plugin(name: str, body: str) -> str:
     return f"@dataclass(frozen=True)\nclass {name}(Method):\n    def loss(self, net, batch, tape):\n{body}"
 
 
-SHARED = plugin("Mine", "        return 2 * batch.loss(net(batch.x))\n")
+METRIC = """
+from bench.api import Metric
+METRICS = (
+    Metric("own_bias", "regression", "predictive", "target", 0.0, "1", frozenset(), "mean_i (m_i - y_i)", "test",
+           lambda forecast: (forecast.mean - forecast.observed).mean(), signed=True),
+)
+"""
+SHARED = plugin("Mine", "        return 2 * batch.loss(net(batch.x))\n") + METRIC
 
 
 def cluster(workers: int) -> Executor:
@@ -65,6 +72,7 @@ def test_every_engine_gives_the_same_bits(
     assert (summary.stored, summary.failures) == (6, [])
     assert values(store) == values(inline)
     assert len(values(store)) > 30
+    assert {place[1] for place in values(store) if place[3] == "own_bias"} == {"deterministic", "mc-dropout", "mine"}
 
 
 @pytest.mark.slow
