@@ -105,7 +105,10 @@ def smooth_calibration_error(confidence: ArrayLike, correct: ArrayLike) -> float
         return float(np.abs(idct(waves * np.exp(damping * width**2), type=2)).sum()) - width
 
     # At width 0 it is the sum of the residuals' sizes, at most 1; there is a root unless all of them are 0.
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-13)) if mass.any() else 0.0
+    if not mass.any():
+        return 0.0
+    # Where every prediction is certain and wrong the root is 1, which rounding may put beyond the end.
+    return 1.0 if excess(1.0) >= 0.0 else float(brentq(excess, 0.0, 1.0, xtol=1e-13))
 
 
 def adaptive_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:

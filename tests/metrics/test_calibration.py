@@ -204,3 +204,8 @@ def test_bad_confidence_is_an_error() -> None:
         expected_calibration_error([0.5], [1], bins=0)
     with pytest.raises(UserError, match="bins"):
         adaptive_calibration_error([0.5], [1], bins=0)
+
+
+def test_the_smooth_error_of_certain_and_wrong_predictions_is_1() -> None:
+    assert smooth_calibration_error(np.ones(60), np.zeros(60)) == 1.0
+    assert smooth_calibration_error(np.ones(60), np.ones(60)) == 0.0
