@@ -85,9 +85,8 @@ def _different_settings(specs: list[Spec]) -> list[str]:
     for dataset, methods in _by_method(specs).items():
         leaves = {method: [_leaves(json.loads(text)) for text in texts] for method, texts in methods.items()}
         every = [found for each in leaves.values() for found in each]
-        keys = [
-            key for key in dict.fromkeys(k for found in every for k in found) if key.partition(".")[0] in OF_METHODS
-        ]
+        inside = tuple(f"{part}." for part in OF_METHODS)  # not the part itself, which is a leaf where it is empty
+        keys = [key for key in dict.fromkeys(k for found in every for k in found) if key.startswith(inside)]
         different = [key for key in keys if len({found.get(key) for found in every}) > 1]
         parts = []
         for key in different:

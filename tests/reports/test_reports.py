@@ -158,7 +158,8 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
 
 def test_provenance_names_the_settings_in_which_methods_differ(store: Store) -> None:
     cells = [
-        Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps(spec(training={"epochs": 7 if n == 1 else 3}))) for n in range(3)
+        Cell(f"k{n}", "toy", 0, f"m{n}", 0, json.dumps(spec(training={"epochs": 7 if n == 1 else 3}, grid=grid)))
+        for n, grid in enumerate([{}, {"learning_rate": [0.1]}, {}])
     ]
     store.want(SuiteRecord("s", "S", None, [], "{}"), cells)
     for cell in cells:
@@ -166,7 +167,8 @@ def test_provenance_names_the_settings_in_which_methods_differ(store: Store) -> 
     found = section("provenance", StoredResults(store, "s"))
     assert found is not None
     texts = [block.text for block in found.blocks if isinstance(block, Text)]
-    assert "Note: methods were trained differently on toy: training.epochs is 3, but 7 for m1." in texts
+    note = "Note: methods were trained differently on toy: training.epochs is 3, but 7 for m1; "
+    assert f"{note}grid.learning_rate is –, but [0.1] for m1." in texts
     assert not any("different protocols" in text for text in texts)
     (protocol,) = (table for table in tables(found) if table.name == "protocol")
     assert list(protocol.data.columns) == ["key", "toy (m0, m2)", "toy (m1)"]
