@@ -26,6 +26,7 @@ from bench.metrics import (
     crps_fair,
     expected_calibration_error,
     score,
+    smooth_calibration_error,
 )
 
 ROWS, CLASSES = 1_000_000, 10
@@ -117,7 +118,8 @@ def test_all_classification_metrics_of_a_million_rows(
         "scikit-learn",
     )
     print(f"ece_adaptive {_best(lambda: adaptive_calibration_error(confidence, correct)) * 1e3:.1f} ms, ", end="")
-    print(f"ece_classwise {_best(lambda: class_wise_calibration_error(p, labels)) * 1e3:.1f} ms")
+    print(f"ece_classwise {_best(lambda: class_wise_calibration_error(p, labels)) * 1e3:.1f} ms, ", end="")
+    print(f"ece_smooth {_best(lambda: smooth_calibration_error(confidence, correct)) * 1e3:.1f} ms")
 
 
 def _top(p: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
