@@ -30,7 +30,7 @@ class RiskCoverage(Report):
         if not found:
             return None
         introduction = (
-            "Rows are sorted by predicted uncertainty (variance of the draws; for classes, 1 minus the confidence), "
+            "Rows are sorted by predicted uncertainty (variance; for classes, 1 minus the confidence), "
             "and only the most certain share is kept. A method that knows what it does not know has a curve that falls "
             "to the left."
         )

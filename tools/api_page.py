@@ -33,6 +33,8 @@ work, [tutorial.md](tutorial.md) a method step by step.
 # In the order in which an author meets them; a test compares these names with bench.api.__all__.
 SECTIONS = {
     "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
+    "Predictions": "RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
+    "Probabilities Logits Dirichlet Sets",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
     "Metrics": "Metric Forecast",

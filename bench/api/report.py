@@ -17,7 +17,7 @@ class Curves:
 
     observed: Array
     mean: Array
-    variance: Array  # NaN where one draw has none
+    variance: Array  # NaN where one draw states none
     x: Array | None = None  # kept where a row is one number and can be an axis
     truth: Array | None = None  # the noise-free target, where it is known
 

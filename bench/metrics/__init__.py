@@ -13,6 +13,7 @@ from bench.metrics.calibration import (
     root_mean_squared_calibration_error,
     smooth_calibration_error,
 )
+from bench.metrics.class_predictions import ClassPrediction, Dirichlet, Logits, Probabilities, Sets
 from bench.metrics.classification import (
     BrierSplit,
     accuracy,
@@ -37,14 +38,21 @@ from bench.metrics.intervals import (
     winkler_score,
 )
 from bench.metrics.metric import Metric
+from bench.metrics.mixture import Mixture
 from bench.metrics.noise import fit_noise_variance
+from bench.metrics.predictions import Normal, NormalInverseGamma, Points, RegressionPrediction
+from bench.metrics.quantile_predictions import Quantiles
+from bench.metrics.quantile_scores import interval_score, pinball_loss, weighted_interval_score
 from bench.metrics.quantiles import (
     PitHistogram,
     QuantileCurve,
+    central_values,
+    miscalibration_area,
     pit_histogram,
     pit_values,
     quantile_calibration_error,
     quantile_curve,
+    root_mean_squared_quantile_error,
 )
 from bench.metrics.regression import (
     gaussian_nll,
@@ -56,7 +64,7 @@ from bench.metrics.regression import (
     standardised_log_loss,
 )
 from bench.metrics.robustness import flip_level
-from bench.metrics.scoring import MetricError, score
+from bench.metrics.scoring import MetricError, left_out, score
 from bench.metrics.selective import (
     RiskCoverage,
     area_under_generalised_risk,
@@ -77,20 +85,24 @@ from bench.metrics.uncertainty import (
     total_variance,
     variation_ratio,
 )
+from bench.metrics.variance_calibration import dawid_sebastiani_score, normalised_calibration_error
 
-__all__ = ["BrierSplit", "Forecast", "Intervals", "Metric", "MetricError", "PitHistogram", "QuantileCurve"]
-__all__ += ["ReliabilityCurve", "RiskCoverage", "TargetScale"]
-__all__ += ["accuracy", "adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage"]
-__all__ += ["auroc", "average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll"]
+__all__ = ["BrierSplit", "ClassPrediction", "Dirichlet", "Forecast", "Intervals", "Logits", "Metric", "MetricError"]
+__all__ += ["Mixture", "Normal", "NormalInverseGamma", "PitHistogram", "Points", "Probabilities", "QuantileCurve"]
+__all__ += ["Quantiles", "RegressionPrediction", "ReliabilityCurve", "RiskCoverage", "Sets", "TargetScale", "accuracy"]
+__all__ += ["adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage", "auroc"]
+__all__ += ["average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll", "central_values"]
 __all__ += ["class_wise_calibration_error", "condition", "coverage_at_risk", "coverage_probability", "crps_fair"]
-__all__ += ["crps_fair_rows", "crps_gaussian", "crps_gaussian_rows", "debiased_calibration_error", "declaration"]
-__all__ += ["detection_scores", "entropy", "excess_area_under_risk_coverage", "expected_calibration_error"]
-__all__ += ["expected_entropy", "false_positive_rate", "find_declaration", "fit_noise_variance", "flip_level"]
-__all__ += ["gaussian_intervals", "gaussian_nll", "gaussian_nll_rows", "group_names", "level_of"]
-__all__ += ["maximum_calibration_error", "mean_absolute_error", "mean_set_size", "mean_width", "mutual_information"]
-__all__ += ["pit_histogram", "pit_values", "predictive_entropy", "quantile_calibration_error", "quantile_curve"]
-__all__ += ["r_squared", "reliability_curve", "risk_at_coverage", "risk_coverage_curve"]
-__all__ += ["root_mean_squared_calibration_error", "root_mean_squared_error", "score", "score_by_group"]
-__all__ += ["set_coverage", "sharpness", "singleton_share", "size_stratified_coverage", "smooth_calibration_error"]
-__all__ += ["sort_by_score", "sparsification_error", "standardised_log_loss", "top_k_accuracy", "total_variance"]
-__all__ += ["using_metrics", "variation_ratio", "width_of", "winkler_score"]
+__all__ += ["crps_fair_rows", "crps_gaussian", "crps_gaussian_rows", "dawid_sebastiani_score"]
+__all__ += ["debiased_calibration_error", "declaration", "detection_scores", "entropy"]
+__all__ += ["excess_area_under_risk_coverage", "expected_calibration_error", "expected_entropy", "false_positive_rate"]
+__all__ += ["find_declaration", "fit_noise_variance", "flip_level", "gaussian_intervals", "gaussian_nll"]
+__all__ += ["gaussian_nll_rows", "group_names", "interval_score", "left_out", "level_of", "maximum_calibration_error"]
+__all__ += ["mean_absolute_error", "mean_set_size", "mean_width", "miscalibration_area", "mutual_information"]
+__all__ += ["normalised_calibration_error", "pinball_loss", "pit_histogram", "pit_values", "predictive_entropy"]
+__all__ += ["quantile_calibration_error", "quantile_curve", "r_squared", "reliability_curve", "risk_at_coverage"]
+__all__ += ["risk_coverage_curve", "root_mean_squared_calibration_error", "root_mean_squared_error"]
+__all__ += ["root_mean_squared_quantile_error", "score", "score_by_group", "set_coverage", "sharpness"]
+__all__ += ["singleton_share", "size_stratified_coverage", "smooth_calibration_error", "sort_by_score"]
+__all__ += ["sparsification_error", "standardised_log_loss", "top_k_accuracy", "total_variance", "using_metrics"]
+__all__ += ["variation_ratio", "weighted_interval_score", "width_of", "winkler_score"]

@@ -1,4 +1,4 @@
-"""Continuous ranked probability score: of a Gaussian in closed form, and of draws by the fair estimator."""
+"""Continuous ranked probability score: of a Gaussian and of a mixture, and of draws by the fair estimator."""
 
 import math
 
@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, float_array, numeric_array, require_finite, row_blocks, variance_array
+from bench.metrics.forecast import Forecast
 from bench.metrics.metric import Metric, Template
 
 
@@ -68,8 +69,12 @@ def crps_fair(observed: ArrayLike, draws: ArrayLike) -> float:
     return float(crps_fair_rows(observed, draws).mean())
 
 
+def _crps_mixture(f: Forecast) -> float:
+    return math.nan if f.distribution is None else float(f.distribution.crps(f.observed).mean())
+
+
 _GNEITING = "Gneiting and Raftery, JASA 2007"
-_crps = Template("regression", "calibration", "target unit", needs="draws")
+_crps = Template("regression", "calibration", "target unit", needs="variance")
 METRICS: tuple[Metric, ...] = (
     _crps("crps", "mean_i CRPS(N(m_i, v_i), y_i), closed form", _GNEITING).by(
         lambda f: crps_gaussian(f.observed, f.mean, f.variance)
@@ -78,8 +83,15 @@ METRICS: tuple[Metric, ...] = (
         lambda f: crps_gaussian(f.observed, f.mean, f.predictive_variance)
     ),
     _crps(
+        "crps_mixture",
+        "mean_i CRPS(F_i, y_i), F_i the mixture itself",
+        "Grimit et al., QJRMS 2006",
+        needs="distribution",
+    ).by(_crps_mixture),
+    _crps(
         "crps_sample",
         "mean_i [mean_t abs(x_ti - y_i) - sum_{s,t} abs(x_si - x_ti) / (2 T (T - 1))], draws alone",
         "Ferro, QJRMS 2014",
+        needs="draws",
     ).by(lambda f: crps_fair(f.observed, f.draws)),
 )

@@ -20,17 +20,19 @@ from bench.metrics import (
     crps,
     detection,
     intervals,
+    quantile_scores,
     quantiles,
     regression,
     robustness,
     selective,
     sets,
     uncertainty,
+    variance_calibration,
 )
 from bench.metrics.metric import Metric
 
 GROUP = "bench.metrics"
-_REGRESSION = (regression, crps, intervals, quantiles)
+_REGRESSION = (regression, crps, intervals, quantiles, quantile_scores, variance_calibration)
 _CLASSIFICATION = (classification, calibration, selective, detection, uncertainty, sets)
 _PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost)
 BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)

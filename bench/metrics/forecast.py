@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from bench.metrics.arrays import (
     require_finite,
     set_array,
 )
+from bench.metrics.class_predictions import ClassPrediction, Sets
+from bench.metrics.mixture import LEVELS, Mixture
+from bench.metrics.predictions import RegressionPrediction, as_prediction
 from bench.metrics.sorting import sort_by_score
 
 
@@ -48,10 +51,13 @@ class Forecast:
     - `task`: "regression" or "classification".
     - `observed`: [N], floats in original units, or integer class labels 0..C-1.
     - `draws`: [T, N] in original units, or [T, N, C] probabilities that sum to 1 within 1e-3 (not normalised).
-    - `draw_variance`: [T, N], the variance each draw states by itself (heteroscedastic heads), original units squared.
+    - `draw_variance`: [T, N], the noise variance each draw states by itself (heteroscedastic heads), original units
+      squared.
     - `noise_variance`: the fitted observation noise 1/tau, original units squared (see `fit_noise_variance`).
     - `scale`: of the training targets, for standardised and min-max units.
     - `sets`: [N, C] booleans, the classes of each row's prediction set.
+    - `stated`: what the draws state where that is more than points, points with a variance, or probabilities; write
+      `Forecast.of(prediction, observed)`, which takes the other arrays from it.
 
     Construction checks all of it and raises UserError; the properties are computed once, in float64.
     """
@@ -63,6 +69,23 @@ class Forecast:
     noise_variance: float | None = None
     scale: TargetScale | None = None
     sets: NDArray[np.bool_] | None = None
+    stated: RegressionPrediction | ClassPrediction | None = None
+
+    @classmethod
+    def of(
+        cls,
+        prediction: RegressionPrediction | ClassPrediction,
+        observed: NDArray[Any],
+        noise_variance: float | None = None,
+        scale: TargetScale | None = None,
+    ) -> Self:
+        """Return the forecast that is the equal mixture of the T draws of a prediction."""
+        if isinstance(prediction, ClassPrediction):
+            sets = prediction.members if isinstance(prediction, Sets) else None
+            return cls(
+                "classification", observed, prediction.probabilities, None, noise_variance, scale, sets, prediction
+            )
+        return cls("regression", observed, prediction.centre, None, noise_variance, scale, None, prediction)
 
     def __post_init__(self) -> None:
         if self.task == "regression":
@@ -86,6 +109,8 @@ class Forecast:
         object.__setattr__(self, "observed", observed)
 
     def _check_variances(self, shape: tuple[int, ...]) -> None:
+        if self.stated is not None and self.draw_variance is not None:
+            raise UserError("draw_variance: a stated prediction has its own variance; give one of the two")
         if self.draw_variance is not None:
             stated = float_array(self.draw_variance, "draw_variance", shape)
             if stated.min() < 0:
@@ -96,6 +121,8 @@ class Forecast:
 
     def at_rows(self, kept: BoolArray) -> "Forecast":
         """Return the forecast at some of the rows."""
+        if self.stated is not None:
+            return Forecast.of(self.stated.rows(kept), self.observed[kept], self.noise_variance, self.scale)
         stated = None if self.draw_variance is None else self.draw_variance[:, kept]
         sets = None if self.sets is None else self.sets[kept]
         return replace(self, observed=self.observed[kept], draws=self.draws[:, kept], draw_variance=stated, sets=sets)
@@ -130,13 +157,35 @@ class Forecast:
         return spread
 
     @cached_property
+    def prediction(self) -> RegressionPrediction:
+        """What the draws of a regression state: `stated`, or points, or normals with the stated noise."""
+        if self.task != "regression":
+            raise UserError(f"prediction is defined for regression, this forecast is of {self.task}")
+        if isinstance(self.stated, RegressionPrediction):
+            return self.stated
+        return as_prediction(self.draws, self.draw_variance)
+
+    @cached_property
+    def stated_variance(self) -> FloatArray | None:
+        """The mean over draws of the variance that each states, both parts; None where they state none."""
+        stated = self.prediction.variance if self.stated is not None else self.draw_variance
+        mean: FloatArray | None = None if stated is None else stated.mean(axis=0)
+        return mean
+
+    @cached_property
     def variance(self) -> FloatArray:
-        """The spread plus the mean of the stated variances (law of total variance); NaN everywhere when T is 1."""
-        return self.spread if self.draw_variance is None else self.spread + self.draw_variance.mean(axis=0)
+        """The spread plus the mean of the stated variances (law of total variance).
+
+        With one draw it is the variance that the draw states; NaN everywhere where it states none, and in rows whose
+        stated variance does not exist.
+        """
+        if self.task != "regression" or self.stated_variance is None:
+            return self.spread
+        return self.stated_variance if self.draw_count == 1 else self.spread + self.stated_variance
 
     @cached_property
     def predictive_variance(self) -> FloatArray:
-        """Variance of an observation: `variance` plus the fitted noise.
+        """Variance of an observation: `variance` plus the fitted noise, which is added to a stated noise, too.
 
         One draw has no spread: the variance is then its observation noise, plus the variance it states.
         """
@@ -144,8 +193,50 @@ class Forecast:
             raise UserError("predictive_variance needs a regression forecast with a fitted noise_variance")
         if self.draw_count > 1:
             return self.variance + self.noise_variance
-        stated = 0.0 if self.draw_variance is None else self.draw_variance.mean(axis=0)
+        stated = 0.0 if self.stated_variance is None else self.stated_variance
         return np.full(self.row_count, self.noise_variance) + stated
+
+    @cached_property
+    def model_part(self) -> FloatArray:
+        """The part of the variance that is the model's: the spread plus the mean of what the draws state as such."""
+        spread = self.spread if self.draw_count > 1 else np.zeros(self.row_count)
+        stated = self.prediction.model_variance
+        return spread if stated is None else spread + stated.mean(axis=0)
+
+    @cached_property
+    def noise_part(self) -> FloatArray:
+        """The part that is noise: the mean of what the draws state as such, or else the fitted noise, or else 0."""
+        stated = self.prediction.noise_variance
+        if stated is None:
+            return np.full(self.row_count, self.noise_variance or 0.0)
+        mean: FloatArray = stated.mean(axis=0)
+        return mean
+
+    @cached_property
+    def total_variance(self) -> FloatArray:
+        """`model_part` plus `noise_part`: the variance of `distribution`, with the unbiased spread."""
+        return self.model_part + self.noise_part
+
+    @cached_property
+    def distribution(self) -> Mixture | None:
+        """The equal mixture of what the draws state, with the fitted noise where they state none; None for points."""
+        stated = self.prediction
+        if self.noise_variance is not None:
+            stated = stated.with_noise(self.noise_variance)
+        return Mixture(stated) if stated.has_distribution else None
+
+    @cached_property
+    def quantiles(self) -> FloatArray:
+        """The quantiles [23, N] of `distribution` at the levels `bench.metrics.mixture.LEVELS`."""
+        found = self._require_distribution("quantiles").quantile(LEVELS)
+        # Of values near 1e300 the last bits may put two quantiles in the wrong order.
+        ascending: FloatArray = np.maximum.accumulate(found, axis=0)
+        return ascending
+
+    @cached_property
+    def pit(self) -> FloatArray:
+        """The probability integral transform F_i(y_i) of `distribution`, [N]."""
+        return self._require_distribution("pit").cdf(self.observed)
 
     @cached_property
     def predicted(self) -> LabelArray:
@@ -183,6 +274,11 @@ class Forecast:
     def sorted_loss(self) -> FloatArray:
         """The losses by ascending uncertainty, averaged over ties (see `sort_by_score`)."""
         return sort_by_score(self.uncertainty, self.loss)
+
+    def _require_distribution(self, name: str) -> Mixture:
+        if self.distribution is None:
+            raise UserError(f"{name}: points have no distribution without a fitted or stated noise")
+        return self.distribution
 
     def _require_classes(self, name: str) -> None:
         if self.task != "classification":

@@ -86,7 +86,7 @@ def _interval_metrics(suffix: str, width: float | None, source: str, *, noise: b
         # The exact width of 95 % comes from scipy, which listing the metrics does not load.
         return gaussian_intervals(f.mean, f.predictive_variance if noise else f.variance, width or width_of(level))
 
-    template = Template("regression", "calibration", "target unit", needs="noise" if noise else "draws")
+    template = Template("regression", "calibration", "target unit", needs="noise" if noise else "variance")
     coverage = replace(template, unit="probability", direction="target", target=round(level, 4))
     penalty = f"mean of width + {2 / (1 - level):.6g} * distance of y_i outside, for {interval}"
     return (

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from bench.errors import UserError
 from bench.metrics.forecast import Forecast
 
@@ -13,16 +15,20 @@ Task = Literal["regression", "classification", "any"]
 Family = Literal["predictive", "calibration", "selective", "detection", "cost", "descriptive"]
 Direction = Literal["lower", "higher", "target", "none"]
 PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
-NEEDS = frozenset({"draws", "probabilities", "noise", "scale", "baseline", "probe", "sets"})
+NEEDS = frozenset(
+    {"draws", "variance", "distribution", "density", "probabilities", "noise", "scale", "baseline", "probe", "sets"}
+)
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric, declared once.
 
-    `needs` is what a forecast must have: "draws" (at least two), "probabilities" (classification), "noise" (a fitted
-    observation noise), "scale" (of the training targets), "baseline" (another method's value on the same split), "sets"
-    (prediction sets beside the probabilities).
+    `needs` is what a forecast must have: "draws" (at least two), "variance" (at least two draws, or a variance that a
+    draw states), "distribution" (a stated variance or quantiles, or points with a fitted noise), "density" (the same
+    without point masses), "probabilities" (classification), "noise" (a fitted observation noise), "scale" (of the
+    training targets), "baseline" (another method's value on the same split), "sets" (prediction sets beside the
+    probabilities).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
     has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
@@ -75,16 +81,13 @@ class Metric:
 
     def applies_to(self, forecast: Forecast) -> bool:
         """Whether the task matches and the forecast has everything that this metric needs."""
-        has = {
-            "draws": forecast.draw_count >= 2,
-            "probabilities": forecast.task == "classification",
-            "noise": forecast.noise_variance is not None,
-            "scale": forecast.scale is not None,
-            "baseline": False,
-            "probe": False,
-            "sets": forecast.sets is not None,
-        }
-        return self.task in ("any", forecast.task) and all(has[need] for need in self.needs)
+        return self.unmet(forecast) is None
+
+    def unmet(self, forecast: Forecast) -> str | None:
+        """Return why this metric does not apply to a forecast, or None."""
+        if self.task not in ("any", forecast.task):
+            return f"it is for {self.task}"
+        return next((reason for need in sorted(self.needs) if (reason := _missing(need, forecast))), None)
 
     @property
     def has_better(self) -> bool:
@@ -108,6 +111,38 @@ class Metric:
         if self.relative_to is None:
             raise UserError(f"metric {self.name!r} is not relative to a baseline")
         return value - baseline
+
+
+def _missing(need: str, forecast: Forecast) -> str | None:
+    """Return why a forecast lacks what a metric needs, or None."""
+    if need in ("variance", "distribution", "density"):
+        return _missing_distribution(need, forecast)
+    has, reason = {
+        "draws": (forecast.draw_count >= 2, "there is one draw"),
+        "probabilities": (forecast.task == "classification", "there are no probabilities"),
+        "noise": (forecast.noise_variance is not None, "no observation noise was fitted"),
+        "scale": (forecast.scale is not None, "the scale of the training targets is unknown"),
+        "sets": (forecast.sets is not None, "there are no prediction sets"),
+        "baseline": (False, "it is relative to a baseline"),
+        "probe": (False, "a probe measures it"),
+    }[need]
+    return None if has else reason
+
+
+def _missing_distribution(need: str, forecast: Forecast) -> str | None:
+    if forecast.task == "classification":
+        return None if need == "variance" and forecast.draw_count >= 2 else f"these classes have no {need}"
+    if need == "variance":
+        if forecast.draw_count < 2 and forecast.stated_variance is None:
+            return "one draw that states no variance has none"
+        undefined = int(np.isnan(forecast.variance).sum())
+        rows = f"{undefined} of {forecast.row_count} rows"
+        return f"the stated variance of {rows} does not exist (alpha of at most 1, or infinite)" if undefined else None
+    if forecast.distribution is None:
+        return "points have no distribution without a fitted or stated noise"
+    if need == "density" and not forecast.distribution.parts.has_density:
+        return "the stated quantiles have no density (flat tails, or equal quantiles)"
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Calibration of the quantiles of a Gaussian regression forecast."""
+"""Calibration of the quantiles and of the central intervals of a regression forecast."""
 
 from typing import NamedTuple
 
@@ -70,6 +70,37 @@ def quantile_calibration_error(pit: ArrayLike, levels: int = 100) -> float:
     return float(np.mean(np.abs(curve.observed - curve.expected)))
 
 
+def root_mean_squared_quantile_error(pit: ArrayLike, levels: int = 100) -> float:
+    """Root of the mean over probabilities p of (share of rows with PIT <= p, minus p)^2, on the same levels."""
+    curve = quantile_curve(pit, levels)
+    return float(np.sqrt(np.mean(np.square(curve.observed - curve.expected))))
+
+
+def central_values(pit: ArrayLike) -> FloatArray:
+    """Return 2 |PIT - 1/2|, the probability of the smallest central interval that holds the observation.
+
+    In place of the PIT it turns each of these errors into that of centred intervals: share of rows within the central
+    interval of probability p, minus p. A forecast that is biased can be calibrated so, and not in its quantiles.
+    """
+    centred: FloatArray = 2.0 * np.abs(_unit_values(pit) - 0.5)
+    return centred
+
+
+def miscalibration_area(pit: ArrayLike, levels: int = 100) -> float:
+    """Area between the curve of `quantile_curve`, joined by lines, and the diagonal.
+
+    uncertainty-toolbox (Chung et al. 2021), whose default is the curve of central intervals.
+    """
+    curve = quantile_curve(pit, levels)
+    gaps = curve.observed - curve.expected
+    a, b = np.abs(gaps[:-1]), np.abs(gaps[1:])
+    # A line that crosses the diagonal makes two triangles, any other a trapezium.
+    crosses = gaps[:-1] * gaps[1:] < 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        heights = np.where(crosses, (np.square(a) + np.square(b)) / (a + b), a + b)
+    return float(heights.sum() / 2 / (levels - 1))
+
+
 def _unit_values(pit: ArrayLike) -> FloatArray:
     values = float_array(pit, "pit", (None,))
     if values.min() < 0 or values.max() > 1:
@@ -83,9 +114,28 @@ def _quantile_error(suffix: str, spread: str, *, noise: bool = False) -> Metric:
             pit_values(f.observed, f.mean, f.predictive_variance if noise else f.variance)
         )
 
-    formula = f"mean over 100 p of abs(share of y_i below the p-quantile of N(m_i, {spread}) - p)"
-    template = Template("regression", "calibration", "probability", needs="noise" if noise else "draws")
+    formula = f"mean over 100 p of abs(share of y_i below the p-quantile of N(m_i, {spread}) - p): MACE, quantile form"
+    template = Template("regression", "calibration", "probability", needs="noise" if noise else "variance")
     return template(f"quantile_error{suffix}", formula, "Kuleshov, Fenner and Ermon, ICML 2018").by(compute)
 
 
-METRICS = (_quantile_error("", "v_i"), _quantile_error("_noise", "v_i + 1/tau", noise=True))
+_CHUNG = "Chung et al., uncertainty-toolbox, 2021"
+_error = Template("regression", "calibration", "probability", needs="distribution")
+METRICS: tuple[Metric, ...] = (
+    _quantile_error("", "v_i"),
+    _quantile_error("_noise", "v_i + 1/tau", noise=True),
+    _error("mace", "mean over 100 p of abs(share of y_i with F_i(y_i) <= p, minus p): quantile form", _CHUNG).by(
+        lambda f: quantile_calibration_error(f.pit)
+    ),
+    _error("mace_central", "mean over 100 p of abs(share of y_i in the central interval p of F_i, minus p)", _CHUNG).by(
+        lambda f: quantile_calibration_error(central_values(f.pit))
+    ),
+    _error("rmsce", "as mace, the root of the mean square over p", _CHUNG).by(
+        lambda f: root_mean_squared_quantile_error(f.pit)
+    ),
+    _error(
+        "miscalibration_area",
+        "area between p and the share of y_i in the central interval p of F_i, over 100 p joined by lines",
+        _CHUNG,
+    ).by(lambda f: miscalibration_area(central_values(f.pit))),
+)

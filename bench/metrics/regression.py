@@ -57,8 +57,9 @@ def gaussian_nll(observed: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> f
     """Mean of `gaussian_nll_rows`, in nat.
 
     With the variance over draws alone this is the paper's negative log-likelihood (`nll_mc`); with the fitted
-    observation noise added it is `nll` (Gal and Ghahramani, Dropout as a Bayesian Approximation, ICML 2016). The two
-    are never mixed.
+    observation noise added it is `nll`, the mixture replaced by one normal of its moments, as Lakshminarayanan et al.
+    (NeurIPS 2017) do for ensembles. Gal and Ghahramani's log likelihood is that of the mixture itself, `nll_mixture`.
+    The three are never mixed.
     """
     return float(gaussian_nll_rows(observed, mean, variance).mean())
 
@@ -123,6 +124,10 @@ def _against_train_targets(f: Forecast) -> float:
     return standardised_log_loss(f.observed, f.mean, f.predictive_variance, f.scale.mean, f.scale.std**2)
 
 
+def _mixture_nll(f: Forecast) -> float:
+    return math.nan if f.distribution is None else -float(f.distribution.log_density(f.observed).mean())
+
+
 _nat = Template("regression", "calibration", "nat", signed=True)
 METRICS: tuple[Metric, ...] = (
     *_in_three_units("rmse", "sqrt(mean_i (y_i - m_i)^2)", PAPER, root_mean_squared_error),
@@ -138,9 +143,15 @@ METRICS: tuple[Metric, ...] = (
     _nat(
         "nll",
         "mean_i -log N(y_i; m_i, v_i + 1/tau), 1/tau fitted on validation data",
-        "Gal and Ghahramani, ICML 2016",
+        "Lakshminarayanan, Pritzel and Blundell, NeurIPS 2017",
         needs="noise",
     ).by(lambda f: gaussian_nll(f.observed, f.mean, f.predictive_variance)),
+    replace(_nat, biased_in_draws=True)(
+        "nll_mixture",
+        "mean_i -log f_i(y_i), f_i = 1/T sum_t f_ti the density of F_i; falls with T, so compare at equal T",
+        "Gal and Ghahramani, ICML 2016, section 4",
+        needs="density",
+    ).by(_mixture_nll),
     _nat("msll", "nll_mc minus the baseline method's mean nll_mc on the same split", PAPER, needs="draws").relative_to(
         "nll_mc"
     ),
@@ -150,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
         "Rasmussen and Williams, 2006, section 2.5",
         needs="noise scale",
     ).by(_against_train_targets),
-    Template("regression", "calibration", "target unit", needs="draws")(
+    Template("regression", "calibration", "target unit", needs="variance")(
         "sharpness", "sqrt(mean_i v_i), to be read beside a calibration metric", "Kuleshov, Fenner and Ermon, ICML 2018"
     ).by(lambda f: sharpness(f.variance)),
 )

@@ -17,11 +17,19 @@ class MetricError(UserError):
     """A metric that raised, or returned something other than a number."""
 
 
+def left_out(forecast: Forecast) -> dict[str, str]:
+    """Return why each metric of the forecast's task that a forecast can have does not apply to this one."""
+    metrics = {name: metric for name, metric in catalogue().items() if metric.compute is not None}
+    reasons = {n: m.unmet(forecast) for n, m in metrics.items() if m.task in ("any", forecast.task)}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
 def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, float]:
     """Return the value of every applicable metric, or of those of `names` that apply, in the catalogue's order.
 
     A metric is left out, never replaced by a default, where its task is another, its needs are not met (T = 1, no
-    noise fitted, no scale, relative to a baseline), or its value is undefined on this data (NaN). Infinity is a value.
+    noise fitted, no scale, relative to a baseline; see `left_out`), or its value is undefined on this data (NaN).
+    Infinity is a value.
     """
     metrics = catalogue()
     if names is not None:

@@ -128,11 +128,11 @@ def _coverage_at_half_std(f: Forecast) -> float:
 
 _GEIFMAN, _TRAUB = "Geifman, Uziel and El-Yaniv, ICLR 2019", "Traub et al., NeurIPS 2024"
 _ILG, _EL_YANIV = "Ilg et al., ECCV 2018", "El-Yaniv and Wiener, JMLR 2010"
-_by_variance = Template("regression", "selective", "target unit", needs="draws")
+_by_variance = Template("regression", "selective", "target unit", needs="variance")
 _by_confidence = Template("classification", "selective", "probability", needs="probabilities")
 _by_draws = replace(_by_confidence, needs="probabilities draws")
 METRICS: tuple[Metric, ...] = (
-    _by_variance("aurc_rmse", "mean_k RMSE of the k rows of least variance, k = 1..N", _GEIFMAN).by(
+    _by_variance("aurc_rmse", "mean_k RMSE of the k rows of least v_i, k = 1..N", _GEIFMAN).by(
         lambda f: area_under_risk_coverage(f.sorted_loss, root=True)
     ),
     _by_variance("e_aurc_rmse", "aurc_rmse minus that of rows sorted by their true error", _GEIFMAN).by(
@@ -140,19 +140,19 @@ METRICS: tuple[Metric, ...] = (
     ),
     _by_variance(
         "augrc_mse",
-        "area under (1/N) sum_{i<=k} (y_i - m_i)^2 over k/N, rows by ascending variance",
+        "area under (1/N) sum_{i<=k} (y_i - m_i)^2 over k/N, rows by ascending v_i",
         _TRAUB,
         unit="target unit^2",
     ).by(lambda f: area_under_generalised_risk(f.sorted_loss)),
     _by_variance("ause_rmse", "e_aurc_rmse / RMSE of all rows", _ILG, unit="1").by(
         lambda f: sparsification_error(f.sorted_loss, f.loss, root=True)
     ),
-    _by_variance("rmse_at_80", "RMSE of the 80 % of rows of least variance", PAPER).by(
+    _by_variance("rmse_at_80", "RMSE of the 80 % of rows of least v_i", PAPER).by(
         lambda f: risk_at_coverage(f.sorted_loss, 0.8, root=True)
     ),
-    Template("regression", "selective", "probability", "higher", needs="draws scale")(
+    Template("regression", "selective", "probability", "higher", needs="variance scale")(
         "coverage_at_half_std",
-        "largest k/N at which the RMSE of the k rows of least variance is at most half the train std",
+        "largest k/N at which the RMSE of the k rows of least v_i is at most half the train std",
         _EL_YANIV,
     ).by(_coverage_at_half_std),
     _by_confidence("aurc", "mean_k error rate of the k rows of least 1 - max_c p_c, k = 1..N", _GEIFMAN).by(

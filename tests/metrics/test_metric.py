@@ -88,6 +88,11 @@ def test_it_applies_where_task_and_needs_fit() -> None:
     two = Forecast("regression", np.zeros(2), np.zeros((2, 2)), noise_variance=0.0)
     assert _metric(needs=frozenset({"draws"})).applies_to(two)
     assert not _metric(needs=frozenset({"draws"})).applies_to(one)
+    stated = Forecast("regression", np.zeros(2), np.zeros((1, 2)), np.ones((1, 2)))
+    for forecast, variance, distribution in ((one, False, False), (two, True, True), (stated, True, True)):
+        assert _metric(needs=frozenset({"variance"})).applies_to(forecast) == variance
+        assert _metric(needs=frozenset({"distribution"})).applies_to(forecast) == distribution
+    assert not _metric(needs=frozenset({"draws"})).applies_to(stated)
     assert _metric(needs=frozenset({"noise"})).applies_to(two)
     assert not _metric(needs=frozenset({"noise"})).applies_to(one)
     assert not _metric(needs=frozenset({"scale"})).applies_to(two)

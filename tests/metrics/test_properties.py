@@ -71,7 +71,9 @@ FORECASTS = _forecasts(st.booleans())
 def _close(a: dict[str, float], b: dict[str, float]) -> None:
     assert a.keys() == b.keys()
     for name, value in a.items():
-        assert b[name] == pytest.approx(value, rel=1e-9, abs=1e-11), name
+        # A quantile at the end of a plateau moves by more than the rounding of the plateau's height.
+        rel = 1e-6 if catalogue()[name].needs == {"distribution"} else 1e-9
+        assert b[name] == pytest.approx(value, rel=rel, abs=1e-11), name
 
 
 @PATIENT
@@ -101,7 +103,9 @@ def test_doubling_every_row_changes_only_what_depends_on_the_number_of_rows(fore
         draws=np.tile(forecast.draws, (1, 2) + (1,) * (forecast.draws.ndim - 2)),
     )
     families = {name: metric.family for name, metric in catalogue().items()}
-    kept = [n for n in score(forecast) if families[n] != "selective" and n not in ("ece_adaptive", "ece_debiased")]
+    kept = [
+        n for n in score(forecast) if families[n] != "selective" and n not in ("ece_adaptive", "ece_debiased", "ence")
+    ]
     _close(score(forecast, kept), score(twice, kept))
 
 
@@ -112,7 +116,7 @@ def test_values_stay_within_bounds(forecast: Forecast) -> None:
     for name in PROBABILITY_METRICS:
         if name in values:
             assert -1e-12 <= values[name] <= 1 + 1e-9, name
-    signed = {"nll", "nll_mc", "msll_rw", "r2", "crps_sample"}
+    signed = {name for name, metric in catalogue().items() if metric.signed} | {"crps_sample"}
     assert all(value >= 0 for name, value in values.items() if name not in signed)
     assert values.get("r2", 0.0) <= 1.0
     assert values.get("brier", 0.0) <= 2.0
@@ -148,7 +152,9 @@ def test_a_change_of_unit_changes_each_metric_as_its_unit_says(
     )
     by_unit = {"target unit": factor, "target unit^2": factor**2}
     # Rounding in the new unit may merge or split ties, move a row over an interval's bound, or make 0 variance 1e-30.
-    fragile = {"nll_mc", "picp", "picp95", "picp95_noise", "coverage_at_half_std", "quantile_error"} if tied else set()
+    fragile = {"nll_mc", "picp", "picp95", "picp95_noise", "coverage95", "coverage_at_half_std", "quantile_error"}
+    fragile |= {"quantile_error_noise", "mace", "mace_central", "rmsce", "miscalibration_area", "ence"}
+    fragile = fragile if tied else set()
     before, after = score(forecast), score(changed)
     for name, value in before.items():
         metric = catalogue()[name]
@@ -156,7 +162,7 @@ def test_a_change_of_unit_changes_each_metric_as_its_unit_says(
             continue
         expected = value * by_unit.get(metric.unit, 1.0)
         if metric.unit == "nat" and name != "msll_rw":
-            expected = value + math.log(factor)
+            expected = value + math.log(factor) * (2 if name == "dawid_sebastiani" else 1)
         assert after[name] == pytest.approx(expected, rel=1e-5, abs=1e-5 * max(1.0, factor)), name
 
 

@@ -6,7 +6,16 @@ import pytest
 
 import bench.metrics
 from bench.errors import UserError
-from bench.metrics import Forecast, MetricError, TargetScale, catalogue, gaussian_nll, score
+from bench.metrics import (
+    Forecast,
+    MetricError,
+    NormalInverseGamma,
+    TargetScale,
+    catalogue,
+    gaussian_nll,
+    left_out,
+    score,
+)
 
 SCALE = TargetScale(mean=0.0, std=2.0, minimum=-4.0, maximum=6.0)
 
@@ -44,6 +53,34 @@ def test_noise_alone_makes_one_draw_a_forecast(rng: np.random.Generator) -> None
     assert values["nll"] == pytest.approx(gaussian_nll(forecast.observed, forecast.mean, 0.5))
     assert "nll_mc" not in values
     assert "picp" not in values
+
+
+def test_one_draw_that_states_its_variance_is_a_forecast(rng: np.random.Generator) -> None:
+    stated = rng.gamma(2.0, size=(1, 40))
+    forecast = _regression(rng, draws=1, draw_variance=stated)
+    values = score(forecast)
+    assert {"crps", "picp", "mpiw", "winkler", "aurc_rmse", "quantile_error", "sharpness", "nll_mixture"} <= set(values)
+    assert values["mpiw"] == pytest.approx(float(np.mean(6 * np.sqrt(stated))))
+    assert not {"nll_mc", "crps_sample", "nll", "crps_noise"} & set(values)
+
+
+def test_a_variance_that_does_not_exist_leaves_its_metrics_out_with_the_reason(rng: np.random.Generator) -> None:
+    ones = np.ones((1, 40))
+    heavy = NormalInverseGamma(0 * ones, ones, ones + np.arange(40) - 2e-9, ones)
+    forecast = Forecast.of(heavy, rng.normal(size=40))
+    values, reasons = score(forecast), left_out(forecast)
+    assert {"rmse", "nll_mixture", "wis", "mace"} <= set(values)
+    assert not {"crps", "picp", "ence", "dawid_sebastiani"} & set(values)
+    assert "variance of 1 of 40 rows does not exist" in reasons["picp"]
+    assert reasons["nll"] == "no observation noise was fitted"
+    assert not values.keys() & reasons.keys()
+
+
+def test_the_formula_of_a_metric_names_the_variance_it_uses() -> None:
+    symbols = {"s_i^2", "v_i", "v_i + 1/tau", "u_i", "F_i", "q_i(", "aurc_rmse", "nll_mc", "as mace", "x_ti"}
+    for name, metric in catalogue().items():
+        if metric.task == "regression" and metric.needs & {"draws", "variance", "noise", "distribution", "density"}:
+            assert any(symbol in metric.formula for symbol in symbols), name
 
 
 def test_units_are_separate_metrics(rng: np.random.Generator) -> None:
