@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bench.errors import UserError
     from bench.run.options import RunOptions
+    from bench.stats import Margin, Settings
     from bench.workflow import (
         Rankings,
         SuiteRun,
@@ -32,7 +33,7 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 __version__ = "0.1.0"
 
-__all__ = ["Rankings", "RunOptions", "SuiteRun", "UserError"]
+__all__ = ["Margin", "Rankings", "RunOptions", "Settings", "SuiteRun", "UserError"]
 __all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]
 __all__ += ["write_leaderboard", "write_report"]
 
@@ -42,6 +43,13 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and no others
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module 'bench' has no attribute {name!r}; it has {', '.join(__all__)}")
+        if name in ("Margin", "Settings"):  # of the statistics, which load pandas
+            from bench import stats
+
+            return getattr(stats, name)
         from bench import workflow
 
         return getattr(workflow, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -11,10 +11,10 @@ All of them are exported from `bench`. A mistake in the arguments raises `bench.
 would be right; docs/python.md is a worked example.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +24,8 @@ from bench.run.options import RunOptions
 from bench.store import DEFAULT_URL
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bench.leaderboard import Leaderboard
     from bench.metrics import Metric
     from bench.plan.suite import Suite
@@ -37,15 +39,18 @@ Names = Sequence[str]
 Files = Sequence[str | Path]
 SuiteSource = str | Path | Mapping[str, Any]
 StoreSource: TypeAlias = "str | Path | Store"
-Changes = Mapping[str, Any] | Sequence[str]  # {"training.epochs": 20}, or ["training.epochs=20"] as on the command line
+Changes = Mapping[Any, Any] | Sequence[str]  # {"training.epochs": 20}, or ["training.epochs=20"] as on the command line
 KINDS: tuple[Kind, ...] = ("method", "dataset")
 
 
-def open_store(address: StoreSource = DEFAULT_URL, *, create: bool = False) -> "Store":
-    """Open a store by path or URL; one that does not exist is an error unless `create` is set."""
+def open_store(address: StoreSource = DEFAULT_URL, *, create: bool = False, writable: bool = True) -> "Store":
+    """Open a store by path or URL; one that does not exist is an error unless `create` is set.
+
+    Use it as a context manager, or call `close`. One that is not writable is never changed.
+    """
     from bench.store.store import Store
 
-    return address if isinstance(address, Store) else Store(str(address), create=create, writable=create)
+    return address if isinstance(address, Store) else Store(str(address), create=create, writable=writable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,7 @@ class SuiteRun:
         """Whether everything ran, now or before, without a failure."""
         return self.summary.well and not self.summary.left
 
-    @property
+    @cached_property
     def results(self) -> "StoredResults":
         """The results of the suite, those of earlier runs among them."""
         return load_results(self.store, self.suite.name, plugins=self.plugins)
@@ -111,8 +116,9 @@ def choose_suite(
     """Return the part of a suite that was chosen, checked; 'all' among the methods stands for every one there is."""
     from bench.plan.suite import load_suite
 
-    keys = [f"{key}={json.dumps(value)}" for key, value in changes.items()] if isinstance(changes, Mapping) else changes
-    keys = [*keys, *([] if seeds is None else [f"seeds={seeds}"])]
+    if seeds is not None:
+        changes = {**changes, "seeds": seeds} if isinstance(changes, Mapping) else [*changes, f"seeds={seeds}"]
+    methods, datasets = ((names,) if isinstance(names, str) else names for names in (methods, datasets))
     methods = list(registry.plugins("method")) if "all" in methods else methods
     # What a file brings, and what is named here, need not be in the suite.
     more = [name for name in methods if name in registry.plugins("method")]
@@ -121,7 +127,7 @@ def choose_suite(
     from bench.metrics import using_metrics
 
     with using_metrics(registry.metrics):
-        loaded = load_suite(suite, keys, [*more, *own["method"]], [*more_data, *own["dataset"]])
+        loaded = load_suite(suite, changes, [*more, *own["method"]], [*more_data, *own["dataset"]])
     return loaded.only(datasets, methods)
 
 
@@ -135,12 +141,12 @@ def load_results(
     from bench.metrics import using_metrics
     from bench.store.results import StoredResults
 
-    opened = open_store(store)
+    opened = open_store(store, writable=False)
     names, where = list(opened.suites()), f"store {opened.address}"
     if not names:
         raise UserError(f"{where}: no results yet; make some with 'uqbench run SUITE'")
     if suite is None and len(names) > 1:
-        raise UserError(f"{where} holds several suites; name one with --suite: {', '.join(names)}")
+        raise UserError(f"{where} holds several suites; name one of {', '.join(names)}")
     if suite is not None and suite not in names:
         raise unknown_name("suite", suite, names, where)
     with using_metrics(registry_of(plugins).metrics):
@@ -178,6 +184,13 @@ class Rankings:
 
     rankings: "tuple[Ranking, ...]"
     left_out: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """One row per metric and method, the best first: average rank, groups that do not differ, score."""
+        import pandas as pd
+
+        return pd.concat([ranking.frame for ranking in self.rankings], ignore_index=True)
 
 
 def rank_methods(
@@ -268,7 +281,7 @@ def merge_stores(store: StoreSource, other: StoreSource) -> "Merged":
 @contextmanager
 def _opened(store: StoreSource, *, create: bool = False) -> "Iterator[Store]":
     """Open a store for one call and close it afterwards, unless it was open before."""
-    opened = open_store(store, create=create)
+    opened = open_store(store, create=create, writable=create)
     try:
         yield opened
     finally:

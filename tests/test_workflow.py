@@ -1,16 +1,22 @@
 """The Python interface: the document's example, and that it does what the commands do."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bench
-from bench import workflow
+from bench import stats, workflow
+from bench.store.store import Store
 from tests.fixtures.commands import Command
+from tests.fixtures.results import fill
 
 ROOT = Path(__file__).resolve().parents[1]
 QUIET = bench.RunOptions(executor="inline", progress=False)
@@ -47,8 +53,10 @@ def test_the_document_s_example_runs(
 def test_the_exported_names_are_those_that_type_checkers_see() -> None:
     tree = ast.parse((ROOT / "bench" / "__init__.py").read_text("utf-8"))
     checked = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(bench.__all__) == checked - {"TYPE_CHECKING", "Any", "workflow"}
-    assert all(getattr(bench, name) is getattr(workflow, name) for name in bench.__all__)
+    assert set(bench.__all__) == checked - {"TYPE_CHECKING", "Any", "workflow", "stats"}
+    assert bench.Settings is stats.Settings
+    assert all(getattr(bench, name) is getattr(workflow, name) for name in bench.__all__ if hasattr(workflow, name))
+    assert set(bench.__all__) <= set(dir(bench))
     with pytest.raises(AttributeError, match="run_suite"):
         _ = bench.run_sweet  # type: ignore[attr-defined]
 
@@ -93,6 +101,66 @@ def test_a_mapping_is_a_suite_and_is_not_changed(tmp_path: Path) -> None:
     assert bench.write_report(run.store, tmp_path / "report").read_text("utf-8").startswith("<!doctype html>")
 
 
+SCRIPT = """
+import sys
+import bench
+from tests.test_workflow import SUITE
+
+run = bench.run_suite(SUITE, seeds=1, store=sys.argv[1], options=bench.RunOptions(executor="local", workers=2))
+print(run.summary.stored, run.ok)
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
+    """Workers are spawned: one that imported the script would run the suite again, and wait for the first for ever."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, "utf-8")
+    command = [sys.executable, str(script), str(tmp_path / "s.db")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert done.stdout.split() == ["4", "True"], done.stderr
+
+
+def test_changes_may_be_nested_of_numpy_and_name_what_has_dots() -> None:
+    registry = workflow.registry_of()
+    chosen = workflow.choose_suite(
+        SUITE,
+        registry,
+        methods="mc-dropout",
+        datasets=["csv:houses.csv?target=price"],
+        changes={
+            "training": {"epochs": np.int64(7)},
+            "title": "\N{TEST TUBE} mine",
+            ("datasets", "csv:houses.csv?target=price", "optional"): False,
+        },
+    )
+    assert (chosen.title, list(chosen.methods), list(chosen.datasets)) == (
+        "\N{TEST TUBE} mine",
+        ["mc-dropout"],
+        ["csv:houses.csv?target=price"],
+    )
+    assert chosen.protocol_for("csv:houses.csv?target=price").training.epochs == 7
+
+
+def test_results_of_comparisons_and_rankings_are_data_frames(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "made.db")) as store:
+        fill(
+            store,
+            lambda d, m, s, _: {"a": 1.0, "b": 2.0}[m] + 0.01 * s * (m == "a"),
+            methods=["a", "b"],
+            datasets=["x", "y"],
+        )
+        results = bench.load_results(store)
+        comparison = bench.compare_methods(results, "a", "b", metrics=["rmse"])
+        frame = comparison.frame
+        assert frame["dataset"].tolist() == ["x", "y"]
+        assert frame["verdict"].tolist() == ["better", "better"]
+        assert ((frame["low"] <= frame["difference"]) & (frame["difference"] <= frame["high"])).all()
+        ranks = bench.rank_methods(results, metrics=["rmse"]).frame
+        assert ranks[["method", "average_rank"]].to_numpy().tolist() == [["a", 1.0], ["b", 2.0]]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -101,6 +169,10 @@ def test_a_mapping_is_a_suite_and_is_not_changed(tmp_path: Path) -> None:
         (lambda: bench.run_suite({**SUITE, "trainning": {}}), "did you mean training"),
         (lambda: bench.run_suite(SUITE, methods=["mc-droput"]), "did you mean mc-dropout"),
         (lambda: bench.RunOptions(executor="locl"), "did you mean local"),  # type: ignore[arg-type]
+        (lambda: bench.RunOptions(executor=None), "unknown executor 'None'"),  # type: ignore[arg-type]
+        (lambda: bench.RunOptions(workers=-1), "workers: expected a number above 0"),
+        (lambda: bench.RunOptions(time_limit=0), "time_limit: expected a number above 0"),
+        (lambda: bench.run_suite(SUITE, changes={"training.epoch": 3}), "did you mean epochs"),
         (lambda: bench.open_store("nothing.db"), "no such store"),
         (lambda: bench.load_results("nothing.db"), "no such store"),
     ],

@@ -22,7 +22,7 @@ folder_option = click.option("--data", "folder", metavar="DIR", help="The folder
 def data() -> None:
     """Find, download and verify the files of datasets.
 
-    Files are searched for in --data, then in UQBENCH_DATA, then in the user's cache folder.
+    Files are searched for in --data (or, without it, in UQBENCH_DATA), then in the user's cache folder.
     """
 
 

@@ -193,11 +193,10 @@ def _measurer(
 ) -> "Iterator[SuiteMeasurer]":
     """Yield a measurer that shows a progress bar."""
     from bench.gate.measure import StoppedError, SuiteMeasurer, store_for
-    from bench.run.driver import RunSettings
-    from bench.run.executors.choice import choose
+    from bench.run.options import RunOptions
 
     total = len(suite.datasets) * len(suite.methods) * seeds
-    settings = RunSettings(choose("auto", workers, None, "cpu", None))
+    settings = RunOptions(workers=workers, device="cpu").settings()
     with store_for(store) as opened, progress_bar(suite.name, total) as monitor:
         try:
             yield SuiteMeasurer(suite, registry, opened, settings, monitor)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("suite")
 @repeated("--method", "methods", help="Only this method, of the suite or not; repeatable; 'all' for every method.")
-@repeated("--dataset", "datasets", help="Only this dataset of the suite; repeatable.")
+@repeated("--dataset", "datasets", help="Only this dataset, of the suite or not; repeatable.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
 @store_option
@@ -122,11 +121,13 @@ def _end(summary: "Summary", stopped_by: int | None) -> None:
 
 def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
     from bench.plan.cells import Refused, plan
+    from bench.store.database import parse_address
     from bench.store.store import Store
 
     rows: list[dict[str, Any]] = []
     broken = False
-    stored = Store(store) if Path(store.removeprefix("sqlite:///")).is_file() else None
+    file = parse_address(store).path
+    stored = None if file is not None and not file.is_file() else Store(store, create=False, writable=False)
     for task in plan(suite, registry):
         if isinstance(task, Refused):
             broken = broken or task.fault

@@ -1,7 +1,7 @@
 """The files of datasets: where they are searched, and whether their content is the published one.
 
-Searched, in this order: `--data`, then `UQBENCH_DATA`, then the user's cache folder. A dataset declares each file it
-reads as a `File`; `verified_file` returns the path of one whose checksums were compared in this process.
+Searched, in this order: `--data` (or, without it, `UQBENCH_DATA`), then the user's cache folder. A dataset declares
+each file it reads as a `File`; `verified_file` returns the path of one whose checksums were compared in this process.
 """
 
 import hashlib

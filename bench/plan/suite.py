@@ -28,6 +28,10 @@ METHOD_KEYS = frozenset({"training", "network", "grid"})  # what a method may ch
 SEARCHED = frozenset(get_args(Searched))  # what a grid may hold besides the options of a method
 
 
+Changes = Mapping[Any, Any] | Sequence[str]  # {"training.epochs": 20}, or ["training.epochs=20"] as on the command line
+_Change = tuple[tuple[str, ...], Any, str]  # path, value, how errors name it
+
+
 class MethodEntry(BaseModel):
     """A method under the name it has in this suite: its options, and what it changes of the protocol."""
 
@@ -161,13 +165,13 @@ def suite_names() -> dict[str, str]:
 
 def load_suite(
     source: str | Path | Mapping[str, Any],
-    changes: Sequence[str] = (),
+    changes: Changes = (),
     methods: Sequence[str] = (),
     datasets: Sequence[str] = (),
 ) -> Suite:
     """Read a built-in suite by name, a suite file by path, or a mapping with the keys of a file and a `name`.
 
-    `methods` and `datasets` are added where the suite does not list them; then come the `key=value` changes.
+    `methods` and `datasets` are added where the suite does not list them; then come the changes of single keys.
     """
     raw, where = _mapping_content(source) if isinstance(source, Mapping) else _file_content(str(source))
     for kind, added in (("methods", methods), ("datasets", datasets)):
@@ -175,8 +179,9 @@ def load_suite(
         if isinstance(listed, dict):
             for each in added:
                 listed.setdefault(each, {})
-    for change in changes:
-        _set(raw, change)
+    pairs = _flat(changes, ()) if isinstance(changes, Mapping) else [_parsed(text) for text in changes]
+    for path, value, change in pairs:
+        _set(raw, path, value, change)
     return check_suite(raw, where)
 
 
@@ -279,25 +284,40 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _set(raw: dict[str, Any], change: str) -> None:
-    """Carry out one `key.key=value` of the command line."""
-    key, equals, text = change.partition("=")
-    path = [part for part in key.strip().split(".") if part]
+def _flat(changes: Mapping[Any, Any], before: tuple[str, ...]) -> list[_Change]:
+    """Return the single keys of a mapping: `{"training.epochs": 20}`, `{"training": {"epochs": 20}}`, or tuples."""
+    found: list[_Change] = []
+    for key, value in changes.items():
+        path = (*before, *(key if isinstance(key, tuple) else str(key).split(".")))
+        if isinstance(value, Mapping):
+            found += _flat(value, path)
+        else:
+            plain = value.item() if hasattr(value, "item") else value  # of numpy
+            found.append((path, plain, f"change {'.'.join(path)}={value!r}"))
+    return found
+
+
+def _parsed(text: str) -> _Change:
+    """Return one `key.key=value` of the command line."""
+    key, equals, content = text.partition("=")
+    path = tuple(part for part in key.strip().split(".") if part)
     if not equals or not path:
-        raise UserError(
-            f"--set {change}: expected key=value, such as training.epochs=20 or methods.mc-dropout.rate=0.2"
-        )
+        raise UserError(f"--set {text}: expected key=value, such as training.epochs=20 or methods.mc-dropout.rate=0.2")
     try:
-        parsed = tomllib.loads(f"value = {text}")
+        parsed = tomllib.loads(f"value = {content}")
     except tomllib.TOMLDecodeError:
         parsed = {}
-    value = parsed["value"] if len(parsed) == 1 else text  # a bare word is a string
+    return path, parsed["value"] if len(parsed) == 1 else content, f"--set {text}"  # a bare word is a string
+
+
+def _set(raw: dict[str, Any], path: tuple[str, ...], value: Any, change: str) -> None:
+    """Change one key; `change` names it in errors."""
     if path[0] in ("datasets", "methods"):
         listed = raw.get(path[0])
         if len(path) < 3:
-            raise UserError(f"--set {change}: expected {path[0]}.NAME.OPTION=value")
+            raise UserError(f"{change}: expected {path[0]}.NAME.OPTION=value")
         if isinstance(listed, dict) and path[1] not in listed:
-            raise unknown_name(path[0][:-1], path[1], listed, f"--set {change}")
+            raise unknown_name(path[0][:-1], path[1], listed, change)
     _put(raw, path, copy.deepcopy(value), change)
     # What is given a value is not searched.
     if path[0] == "training":
@@ -324,7 +344,7 @@ def _put(table: dict[str, Any], path: Sequence[str], value: Any, change: str) ->
     for part in path[:-1]:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise UserError(f"--set {change}: {part} is a value, not a table")
+            raise UserError(f"{change}: {part} is a value, not a table")
     table[path[-1]] = value
 
 

@@ -132,4 +132,4 @@ class Probe:
 
     @staticmethod
     def check_outcome(outcome: Outcome) -> None:
-        """Raise a UserError where an outcome has values of this probe without what they mean nothing without."""
+        """Raise a UserError if an outcome lacks the facts without which its values cannot be interpreted."""

@@ -285,7 +285,8 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             return Outcome("diverged", str(error), training=record)
         seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0]).items()}
         arrays = {**found.arrays, **seen, **_history(networks)}
-        return Outcome("ok", metrics=found.metrics, training={**record, **found.record}, arrays=arrays)
+        training_record = {**record, **found.record}
+        return Outcome("ok", "; ".join(found.doubts), metrics=found.metrics, training=training_record, arrays=arrays)
     except Exception as error:
         return Outcome("failed", error_text(error))
 

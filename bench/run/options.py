@@ -28,7 +28,10 @@ class RunOptions:
     def __post_init__(self) -> None:
         for name, known in (("executor", ExecutorName), ("device", Device), ("compiling", Compiling)):
             if getattr(self, name) not in get_args(known):
-                raise unknown_name(name, getattr(self, name), get_args(known))
+                raise unknown_name(name, str(getattr(self, name)), get_args(known))
+        for name, value in (("workers", self.workers), ("time_limit", self.time_limit)):
+            if value is not None and not value > 0:
+                raise UserError(f"{name}: expected a number above 0, or None for the default; got {value!r}")
 
     def settings(self) -> "RunSettings":
         """Return the settings of a run; raises if the options do not go together."""

@@ -96,6 +96,14 @@ class Comparison:
     rows: tuple[DatasetComparison, ...]
     across: tuple[OverallComparison, ...]  # one per metric with at least two datasets
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per dataset and metric: means, difference with its interval, p-values and the verdict on A."""
+        names = ("dataset", "metric", "pairs", "mean_a", "mean_b", "difference", "p", "p_adjusted", "verdict")
+        rows = [{name: getattr(row, name) for name in names} for row in self.rows]
+        ends = [row.interval or Interval(math.nan, math.nan, "") for row in self.rows]
+        return pd.DataFrame(rows, columns=names).assign(low=[end.low for end in ends], high=[end.high for end in ends])
+
 
 def compare(
     frame: pd.DataFrame,

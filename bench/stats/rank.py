@@ -72,6 +72,16 @@ class Ranking:
     pairs: tuple[PairTest, ...]
     messages: tuple[str, ...]
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per method, the best first: average rank, groups that do not differ, score with its interval."""
+        rows = [
+            {"metric": self.metric, "method": one.method, "average_rank": one.average_rank, "groups": one.groups}
+            | {"score": one.score.value, "low": one.score.low, "high": one.score.high}
+            for one in self.methods
+        ]
+        return pd.DataFrame(rows)
+
 
 def rank(
     frame: pd.DataFrame,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
@@ -75,6 +75,12 @@ class Store:
         except BaseException:
             self.database.close()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def want(self, suite: SuiteRecord, cells: Iterable[Cell]) -> None:
         """Record which cells a suite consists of, so that reports find them."""

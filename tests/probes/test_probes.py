@@ -1,5 +1,6 @@
 """How probes are found, built and checked; and that a new one is one file."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -73,7 +74,8 @@ class Mirrored(Probe):
     def measure(self, subject):
         images = subject.data.test_x.flip(self.axis)
         values = score(forecast_of(replace(subject, data=replace(subject.data, test_x=images))))
-        return Finding({f"accuracy@mirrored:{self.times}": values["accuracy"]})
+        found = {f"accuracy@mirrored:{self.times}": values["accuracy"]}
+        return Finding(found, record={"mirrors": self.times}, doubts=["the mirror is dusty"])
 
     @staticmethod
     def table(results):
@@ -108,6 +110,8 @@ def test_one_file_is_enough_from_the_suite_to_the_table(
     assert "mirrored: 4 values of deterministic, mc-dropout" in ran.out  # its table instead of the ranks
     store = Store(str(tmp_path / "s.db"))
     assert {row["metric"] for row in store.values("mine")} == {"accuracy@mirrored:3"}
+    assert {json.loads(cell["training"])["mirrors"] for cell in store.cells("mine")} == {3}
+    assert "the mirror is dusty" in ran.err
     with pytest.raises(UserError, match="mirrored no times"):
         store.save([(Cell("k", "d", 0, "m", 0, "{}"), Outcome("ok", metrics={"accuracy@mirrored:0": 1.0}))])
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.errors import UserError
 from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+from bench.run.executors.spawn import hidden_main
 
 
 class ClusterExecutor:
@@ -41,7 +42,11 @@ class ClusterExecutor:
             import dask
 
             # A worker's process reads these before it loads anything; the terminal's Ctrl-C is for the driver alone.
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": settings}), _interrupts_ignored():
+            with (
+                dask.config.set({"distributed.nanny.pre-spawn-environ": settings}),
+                _interrupts_ignored(),
+                hidden_main(),
+            ):
                 self._cluster = distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,

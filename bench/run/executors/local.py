@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+from bench.run.executors.spawn import hidden_main
 
 _processes = multiprocessing.get_context("spawn")  # a fork of a process with threads is not safe
 
@@ -40,7 +41,7 @@ class Settings:
     time_limit: float | None = None  # seconds a call may take; then the worker ends itself
 
 
-class LocalExecutor(Executor):
+class LocalExecutor:
     """A fixed number of worker processes."""
 
     def __init__(self, settings: list[Settings]) -> None:
@@ -53,10 +54,8 @@ class LocalExecutor(Executor):
         # Workers ignore the signal that multiprocessing would end them with.
         atexit.register(self._kill)
 
-    def submit(self, call: Call, /, *arguments: Any, **named: Any) -> "Future[None]":  # type: ignore[override]
+    def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
         """Start a call on the next free worker."""
-        if named:
-            raise TypeError("a worker's call takes no named arguments")
         future: Future[None] = Future()
         future.add_done_callback(lambda _: self._inbox.put(_WAKE))
         self._calls.put((future, call, arguments))
@@ -136,7 +135,8 @@ class _Feeder(threading.Thread):
             self.process = None
             self.pipe, theirs = _processes.Pipe()
             process = _processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file))
-            process.start()
+            with hidden_main():
+                process.start()
             self.process = process  # one that was started, for those who want to end it
             theirs.close()  # only the worker holds that end: its death is the end of the pipe
         if self.closing:
