@@ -25,8 +25,8 @@ uqbench data verify          # compare what is there with its checksums
 
 Files are looked for in `--data DIR` (without it, in the folder that `UQBENCH_DATA` names), then in the user's cache
 folder (`~/.cache/uqbench`). A download that breaks off goes on where it ended; a file gets its name only when its
-checksum is right, and the checksum is compared again whenever a process first loads the file. Without a network the command says
-which address to fetch by hand and where to put the file.
+checksum is right, and the checksum is compared again whenever a process first loads the file. Without a network the
+command says which address to fetch by hand and where to put the file.
 
 Options stand in a suite under `[datasets.NAME]`. One plug-in may appear several times, each under a name of your own:
 
