@@ -1,5 +1,7 @@
 """Metrics without a better, from the store to every page: shown and described, never ranked, compared or gated."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +95,17 @@ def test_they_have_no_board(store: Store) -> None:
     assert {board.metric for board in collect(store).boards} == {"accuracy"}
     with pytest.raises(UserError, match="--metric mutual_information: it describes predictions"):
         collect(store, metrics=["mutual_information"])
+
+
+def test_boards_of_a_biased_metric_keep_the_methods_of_equal_draws(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study(store)
+    biased = replace(catalogue()["accuracy"], biased_in_draws=True)
+    monkeypatch.setattr(sys.modules["bench.leaderboard.collect"], "declaration", lambda name: biased)
+    for board in collect(store).boards:
+        assert {entry.method for entry in board.entries} == {"mc-dropout", "mcni-fixed"}
+        assert any("(T = 100), so not ranked: deep-ensemble (T = 5)" in note for note in board.notes)
 
 
 def test_the_summary_shows_them_without_arrow_bold_or_mark(store: Store) -> None:
