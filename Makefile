@@ -57,6 +57,7 @@ docs: .venv/installed-test
 	$(BIN)/python -m tools.dataset_page docs/datasets.md
 	$(BIN)/python -m tools.method_page docs/methods.md
 	$(BIN)/python -m tools.metric_page docs/metrics.md
+	$(BIN)/python -m tools.network_page docs/networks.md
 
 # Error rates of the statistics on simulated studies, written to docs/statistics.md; takes minutes.
 validity: .venv/installed

@@ -109,6 +109,9 @@ def _value(spec: CellSpec, path: str) -> Any:
     first, *rest = path.split(".")
     if first == "dataset":
         return spec.dataset.options.get(rest[0])
+    if first == "network":
+        network = spec.protocol.network
+        return {"kind": network.name, **network.options}.get(rest[0])
     value: Any = spec.plain()["protocol"]
     for part in (first, *rest):
         value = value.get(part) if isinstance(value, Mapping) else None

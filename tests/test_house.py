@@ -81,12 +81,14 @@ def room(module: str) -> str:
 
 
 def plugin_files() -> list[Path]:
-    return [path for kind in KINDS for path in sorted((ROOT / kind).glob("*.py"))]
+    folders = [*(ROOT / kind for kind in KINDS), ROOT / "bench" / "networks"]
+    return [path for folder in folders for path in sorted(folder.glob("*.py"))]
 
 
 def plugin_names() -> set[str]:
-    """The names of methods and datasets; reports have names such as "summary" that are ordinary words."""
-    named = [p for p in plugin_files() if p.parent.name != "reports" and not p.stem.startswith("_")]
+    """The names of methods and datasets; the others have names such as "summary" and "conv" that are ordinary words."""
+    words = ("reports", "networks")
+    named = [p for p in plugin_files() if p.parent.name not in words and not p.stem.startswith("_")]
     return {p.stem.replace("_", "-") for p in named} - {"power"}  # also a word of statistics
 
 
@@ -133,7 +135,7 @@ def test_a_plugin_imports_bench_api_and_its_own_helpers(path: Path) -> None:
 @pytest.mark.parametrize("name", core_files())
 def test_the_core_names_no_plugin(name: str) -> None:
     path = core_files()[name]
-    plugins = {f"bench.{kind}" for kind in KINDS}
+    plugins = {f"bench.{kind}" for kind in (*KINDS, "networks") if room(f"{name}.") != kind}
     assert not [i for i in imports(path) if any(i == p or i.startswith(f"{p}.") for p in plugins)]
     strings = {n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant)}
     assert not plugin_names() & strings

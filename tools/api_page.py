@@ -37,6 +37,7 @@ SECTIONS = {
     "Probabilities Logits Dirichlet Sets",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
+    "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec PluginSpec read_spec "
@@ -46,6 +47,7 @@ SECTIONS = {
 ALIASES = {
     "Array": "Any numpy array.",
     "Block": "What a section consists of: `Text`, `Facts`, `Table` or `Figure`.",
+    "Hidden": "What a method does to a hidden activation: a function of a tensor that returns one of the same shape.",
     "NewNetwork": "A function that builds the suite's network with a given number of outputs.",
     "Tensors": "Tensors by name: `Mapping[str, Tensor]`.",
     "Task": "`'regression'` or `'classification'`.",

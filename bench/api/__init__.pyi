@@ -15,6 +15,9 @@ from bench.api.method import Method as Method
 from bench.api.method import Net as Net
 from bench.api.method import NewNetwork as NewNetwork
 from bench.api.method import as_float32 as as_float32
+from bench.api.network import Hidden as Hidden
+from bench.api.network import Network as Network
+from bench.api.network import unchanged as unchanged
 from bench.api.optim import Optimizer as Optimizer
 from bench.api.optim import Step as Step
 from bench.api.optim import Tensors as Tensors
@@ -64,8 +67,8 @@ from bench.metrics import quantile_curve as quantile_curve
 from bench.metrics import reliability_curve as reliability_curve
 from bench.metrics import risk_coverage_curve as risk_coverage_curve
 from bench.metrics import sort_by_score as sort_by_score
+from bench.spec.plugin import PluginSpec as PluginSpec
 from bench.spec.spec import CellSpec as CellSpec
-from bench.spec.spec import PluginSpec as PluginSpec
 from bench.spec.spec import read_spec as read_spec
 from bench.spec.spec import spec_or_none as spec_or_none
 

@@ -33,15 +33,15 @@ def app() -> None:
     """
 
 
-LISTED = ("methods", "datasets", "suites", "metrics", "reports")
+LISTED = ("methods", "datasets", "networks", "suites", "metrics", "reports")
 
 
 @app.command("list")
-@click.argument("what", metavar="methods|datasets|suites|metrics|reports")
+@click.argument("what", metavar="methods|datasets|networks|suites|metrics|reports")
 @json_option
 @plugin_option
 def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
-    """List the methods, datasets, suites, metrics or reports."""
+    """List the methods, datasets, networks, suites, metrics or reports."""
     if what not in LISTED:
         raise unknown_name("list", what, LISTED)
     rows = _rows(what, plugins)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from bench.plugins.registry import Kind, Registry
     from bench.testing import Verdict
 
-KINDS = ("method", "dataset", "report", "metric")
+KINDS = ("method", "dataset", "network", "report", "metric")
 
 
 @click.command()
-@click.argument("kind", metavar="method|dataset|report|metric")
+@click.argument("kind", metavar="method|dataset|network|report|metric")
 @click.argument("name")
 @plugin_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check; may be repeated.")
@@ -76,7 +76,7 @@ def _print(verdict: "Verdict") -> None:
 
 
 @click.command()
-@click.argument("kind", metavar="method|dataset|report|metric|package")
+@click.argument("kind", metavar="method|dataset|network|report|metric|package")
 @click.argument("name")
 @click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, out: str) -> None:
@@ -95,6 +95,7 @@ def new(kind: str, name: str, out: str) -> None:
         second = {
             "method": f"uqbench run quick --plugin {written[0]} --method {plugin} --seeds 2",
             "dataset": f"uqbench run quick --plugin {written[0]} --dataset {plugin} --seeds 2",
+            "network": f"uqbench run quick --plugin {written[0]} --set network.kind={plugin} --seeds 2",
             "report": f"uqbench report --plugin {written[0]}",
             "metric": f"uqbench run quick --plugin {written[0]} --method mc-dropout --dataset diabetes --seeds 2",
         }[kind]

@@ -62,18 +62,23 @@ def _form(content: str) -> Form:
     parts: dict[str, Any] = {}
     for name, value in json.loads(content).items():
         if name in ("dataset", "method"):
-            parts |= {name: value["name"], **{f"{name} {option}": v for option, v in value["options"].items()}}
+            parts |= _plugin_parts(name, value)
         elif name == "protocol":
+            parts |= _plugin_parts("network", value.pop("network"))
             parts |= _completed(value, _defaults(value["probe"]["kind"]))
         else:  # one value: a search over other options is another search
             parts[name] = value
     return Form(json.dumps(parts, sort_keys=True), parts)
 
 
+def _plugin_parts(kind: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind: plugin["name"], **{f"{kind} {option}": value for option, value in plugin["options"].items()}}
+
+
 @cache
 def _defaults(probe: str) -> dict[str, Any]:
     """Return the defaults of a protocol as JSON has them; every kind of probe has its own."""
-    defaults = asdict(Protocol())
+    defaults = {name: value for name, value in asdict(Protocol()).items() if name != "network"}
     kind = probe or defaults["probe"]["kind"]
     defaults["probe"] = make_probe({"kind": kind}).spec if kind in probe_types() else {"kind": kind}
     plain: dict[str, Any] = json.loads(json.dumps(defaults))

@@ -180,7 +180,7 @@ def _stored(stores: Sequence[Store], full_provenance: bool) -> Iterator[_Stored]
 def _plugins(spec: CellSpec) -> str:
     """Return the versions that a specification names. A plug-in that is a file is known by its content."""
     words = []
-    for kind, plugin in (("method", spec.method), ("dataset", spec.dataset)):
+    for kind, plugin in (("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)):
         words.append(f"{kind} {plugin.version}{'' if plugin.origin == 'built in' else f' ({plugin.origin})'}")
     words += [f"metric {name} ({file})" for name, file in spec.metrics.items()]
     return f"{', '.join(words)}, harness {spec.harness}"

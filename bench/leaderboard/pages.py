@@ -11,7 +11,7 @@ from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
 from bench.leaderboard.view_boards import BoardView
 from bench.plugins.registry import Registry
-from bench.spec.spec import PluginSpec
+from bench.spec.plugin import PluginSpec
 
 
 def method_page(

@@ -7,7 +7,7 @@ from typing import Any
 from bench.errors import UserError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
 from bench.plugins.registry import Kind, PluginError, Registry
-from bench.spec.spec import PluginSpec
+from bench.spec.plugin import PluginSpec
 
 
 @dataclass(frozen=True)

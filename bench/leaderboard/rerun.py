@@ -12,6 +12,7 @@ from bench.leaderboard.rows import Row
 from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
 from bench.plugins.registry import PluginError, PluginSource, Registry
+from bench.spec.protocol import network_table
 from bench.spec.spec import REPEATED, foreign_plugins
 from bench.web.names import file_name
 
@@ -123,7 +124,7 @@ def suite_text(rows: Sequence[Row], seeds: int) -> str:
     plugin = method.spec.method
     # What a search chose is not given a value: the search is part of the cell.
     chosen = {name: value for name, value in plugin.options.items() if name not in method.spec.space}
-    protocols = [row.spec.plain()["protocol"] for row in rows]
+    protocols = [{**row.spec.plain()["protocol"], "network": network_table(row.spec.protocol.network)} for row in rows]
     alike = all(protocol == protocols[0] for protocol in protocols)
     content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds}
     content |= protocols[0] if alike else {}

@@ -1,1 +1,1 @@
-"""The built-in architectures, one file each."""
+"""The built-in networks, one plug-in per file."""

@@ -1,19 +1,18 @@
-"""A small convolutional network without batch norm."""
+"""A small convolutional network without batch norm, for small images."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.networks.activations import ACTIVATIONS, Activation, Hidden, unchanged
+from bench.api import Hidden, Network, Problem, unchanged
+from bench.networks._activations import ACTIVATIONS, Activation, need_images, require_positive
 
 
 class SmallConvolutional(nn.Module):
-    """3x3 convolutions, each followed by the activation and 2x2 pooling, and a linear layer.
-
-    For small images. Without batch norm, so that members of a stack do not affect each other.
-    """
+    """3x3 convolutions, each followed by the activation and 2x2 pooling, and a linear layer."""
 
     def __init__(
         self, inputs: tuple[int, ...], channels: Sequence[int], outputs: int, activation: Activation = "relu"
@@ -31,3 +30,27 @@ class SmallConvolutional(nn.Module):
             x = hidden(F.max_pool2d(self.activation(layer(x)), 2))
         outputs: Tensor = self.head(x.flatten(1))
         return outputs
+
+
+@dataclass(frozen=True)
+class ConvNetwork(Network):
+    """3x3 convolutions, each followed by 2x2 pooling; members of a stack do not affect each other."""
+
+    hidden: tuple[int, ...] = (50,)  # channels of each convolution
+    activation: Activation = "relu"
+
+    def __post_init__(self) -> None:
+        require_positive("hidden", *self.hidden)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Only images that can be halved once for every layer."""
+        if reason := need_images(problem.inputs):
+            return reason
+        _, height, width = problem.inputs
+        if not min(height, width) >> len(self.hidden):
+            return f"halves {height} x {width} images too often: give 'hidden' fewer layers"
+        return None
+
+    def build(self, problem: Problem, outputs: int) -> nn.Module:
+        """Return the network."""
+        return SmallConvolutional(problem.inputs, self.hidden, outputs, self.activation)

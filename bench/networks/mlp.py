@@ -1,11 +1,14 @@
-"""The multilayer perceptron."""
+"""The multilayer perceptron: fully connected layers; rows of any shape are flattened."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from torch import Tensor, nn
 
-from bench.networks.activations import ACTIVATIONS, Activation, Hidden, unchanged
+from bench.api import Hidden, Network, Problem, unchanged
+from bench.networks._activations import ACTIVATIONS, Activation, require_positive
 
 
 class MLP(nn.Module):
@@ -24,3 +27,18 @@ class MLP(nn.Module):
             x = hidden(self.activation(layer(x)))
         outputs: Tensor = self.layers[-1](x)
         return outputs
+
+
+@dataclass(frozen=True)
+class MLPNetwork(Network):
+    """Without a hidden layer it is a linear model."""
+
+    hidden: tuple[int, ...] = (50,)  # units of each hidden layer
+    activation: Activation = "relu"
+
+    def __post_init__(self) -> None:
+        require_positive("hidden", *self.hidden)
+
+    def build(self, problem: Problem, outputs: int) -> nn.Module:
+        """Return the network."""
+        return MLP(math.prod(problem.inputs), self.hidden, outputs, self.activation)

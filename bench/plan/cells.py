@@ -9,22 +9,24 @@ is not the cell that is wanted. Two suites that contain the same cell share it.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from bench.api import Dataset, Method, Split, options
+from bench.api import Dataset, Method, Network, Split, options
 from bench.errors import UserError
 from bench.metrics import group_names
-from bench.networks.factory import network_factory
 from bench.plan.suite import Suite
 from bench.plugins.faults import explain
 from bench.plugins.registry import Kind, PluginError, Registry
 from bench.probes import make_probe
 from bench.spec.cell import Cell
+from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
-from bench.spec.spec import HARNESS, CellSpec, PluginSpec
+from bench.spec.spec import HARNESS, CellSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,7 @@ class Task:
     dataset: str
     method: str
     plugin: Method
+    network: Network
     protocol: Protocol
     splits: tuple[Split, ...]
     cells: tuple[Cell, ...]
@@ -72,6 +75,9 @@ def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
             datasets[name] = registry.make("dataset", entry.use or name, entry.options, where)
         except PluginError as error:
             datasets[name] = error
+    for name, label in product(datasets, ("", *methods)):
+        with suppress(PluginError):  # it refuses its cells
+            make_network(suite, registry, name, label)
     # All options are checked by now, before the first training starts.
     for name, dataset in datasets.items():
         yield from _plan_dataset(suite, registry, name, dataset, methods)
@@ -95,7 +101,7 @@ def _plan_dataset(
         splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
         seen: dict[int, str] = {}
         prints = [fingerprint(split, seen) for split in splits]
-        _check_protocol(protocol, splits[0])
+        _check_protocol(protocol, make_network(suite, registry, name), splits[0])
         probe = make_probe(protocol.probe)
         for split in splits:
             probe.check(split)
@@ -110,8 +116,8 @@ def _plan_dataset(
             if reason := method.skip(splits[0].problem):
                 yield Refused(name, label, reason, fault=False)
                 continue
-            own = suite.protocol_for(name, label)
-            _check_protocol(own, splits[0])
+            network = make_network(suite, registry, name, label)
+            _check_protocol(suite.protocol_for(name, label), network, splits[0])
             specs = [
                 build_spec(suite, registry, (name, dataset), (label, method), data, seed)
                 for seed, data in enumerate(prints)
@@ -120,16 +126,28 @@ def _plan_dataset(
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
             yield Refused(name, label, explain(error), fault=True)
             continue
-        yield Task(name, label, method, own, splits, cells, tuple(dataset.notes))
+        protocol = specs[0].protocol  # with its network completed
+        yield Task(name, label, method, network, protocol, splits, cells, tuple(dataset.notes))
 
 
-def _check_protocol(protocol: Protocol, split: Split) -> None:
+def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
     """Raise if a network, a training or a search does not fit the data."""
-    network_factory(protocol.network, split.problem)
+    if reason := network.skip(split.problem):
+        raise UserError(f"network {protocol.network.name!r} {reason}")
     if protocol.training.augmentation != "none" and len(split.problem.inputs) != 3:
         raise UserError(f"training.augmentation is for images, not for rows of {split.problem.inputs}")
     if protocol.search != "none" and protocol.search_by == "crps" and split.task == "classification":
         raise UserError('search_by = "crps" is for regression; classes can be searched by "nll" or "loss"')
+
+
+def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "") -> Network:
+    """Return the network of a dataset, as a method changes it; raises for a name or an option that does not exist."""
+    wanted = suite.protocol_for(dataset, method).network
+    places = [f"methods.{method}: "] if method and "network" in suite.methods[method].changes else []
+    places += [f"datasets.{dataset}: "] if "network" in suite.datasets[dataset].changes else []
+    where = f"{suite.where}: {places[0] if places else ''}network"
+    network: Network = registry.make("network", wanted.name, wanted.options, where)
+    return network
 
 
 def build_spec(
@@ -140,6 +158,8 @@ def build_spec(
     Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
     """
     entry, protocol = suite.methods[method[0]], suite.protocol_for(dataset[0], method[0])
+    network = make_network(suite, registry, dataset[0], method[0])
+    protocol = replace(protocol, network=plugin_spec(registry, "network", protocol.network.name, network))
     # What the suite gives a value is not searched; its grid comes before the method's own values.
     space = {**method[1].search_space, **entry.space}
     searched = {name: values for name, values in space.items() if name not in entry.options}
@@ -156,7 +176,7 @@ def build_spec(
     )
 
 
-def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | Method) -> PluginSpec:
+def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | Method | Network) -> PluginSpec:
     """Return the part of a specification that describes a plug-in."""
     return PluginSpec(*registry.identity(kind, name), str(plugin.version), _plain(options(plugin)))
 

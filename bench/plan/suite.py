@@ -18,13 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, Vali
 from bench.errors import UserError, unknown_name
 from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
-from bench.spec.protocol import Architecture, Protocol, Searched, Training
+from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Searched, Training
 
 if TYPE_CHECKING:
     from bench.metrics.margins import Margin
 
 PROTOCOL_KEYS = frozenset(Protocol.__dataclass_fields__)
 METHOD_KEYS = frozenset({"training", "network", "grid"})  # what a method may change of the protocol for itself
+NETWORK_KIND = ("network", "kind")
 SEARCHED = frozenset(get_args(Searched))  # what a grid may hold besides the options of a method
 
 
@@ -180,7 +181,10 @@ def load_suite(
             for each in added:
                 listed.setdefault(each, {})
     pairs = _flat(changes, ()) if isinstance(changes, Mapping) else [_parsed(text) for text in changes]
-    for path, value, change in pairs:
+    # The network before its options: those of another one are forgotten with it.
+    for path, value, change in sorted(pairs, key=lambda pair: pair[0] != NETWORK_KIND):
+        if path == NETWORK_KIND:
+            _forget_other_networks(raw, value)
         _set(raw, path, value, change)
     return check_suite(raw, where)
 
@@ -250,8 +254,8 @@ def _protocol(raw: Mapping[str, Any], where: str) -> Protocol:
     try:
         protocol = Protocol(**raw)
     except ValidationError as error:
-        parts = {"training": Training.__dataclass_fields__, "network": Architecture.__dataclass_fields__}
-        raise UserError(f"{where}: {first_mistake(error, {'': PROTOCOL_KEYS, **parts})}") from None
+        keys = {"": PROTOCOL_KEYS, "training": Training.__dataclass_fields__}
+        raise UserError(f"{where}: {first_mistake(error, keys)}") from None
     return replace(protocol, probe=make_probe(protocol.probe, where).spec)
 
 
@@ -280,8 +284,25 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
+        if key == "network" and _another_network(old, value):
+            old = None  # the options of one network are not those of another
         merged[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def _another_network(old: Any, new: Any) -> bool:
+    kinds = [table.get("kind", DEFAULT_NETWORK) for table in (old, new) if isinstance(table, Mapping)]
+    return isinstance(new, Mapping) and "kind" in new and len(set(kinds)) > 1
+
+
+def _forget_other_networks(raw: dict[str, Any], kind: Any) -> None:
+    """Remove the options of other networks than the one that the command line chooses."""
+    own = raw.get("network", {})
+    usual = own.get("kind", DEFAULT_NETWORK) if isinstance(own, dict) else kind
+    for table in (raw, *_entries(raw, "datasets"), *_entries(raw, "methods")):
+        network = table.get("network") if isinstance(table, dict) else None
+        if isinstance(network, dict) and network.get("kind", usual) != kind:
+            del table["network"]
 
 
 def _flat(changes: Mapping[Any, Any], before: tuple[str, ...]) -> list[_Change]:

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from bench.api import Method, Problem, Split
-from bench.networks.factory import network_factory
+from bench.api import Network, Problem
 from bench.plan.cells import Task
 from bench.probes import make_probe
 from bench.spec.cell import Cell
-from bench.spec.protocol import Architecture, Protocol
 from bench.spec.spec import read_spec
 from bench.training.flops import count_work
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
 from bench.training.member import expected_steps, training_form
+from bench.training.network_factory import network_factory
 from bench.training.search import configurations
 
 # Rough figures of one core of 2023; they order and cut the work, nothing else.
@@ -110,8 +109,7 @@ class Units:
             space = read_spec(missing[0].spec).space
             searched = len(configurations(task.protocol.search, task.protocol.grid, space, seed=0))
             searched += task.protocol.refit  # one configuration alone is tried, too, to find its epochs
-            need = estimate(task.protocol, task.splits[0], task.plugin, searched)
-            self.add((task.dataset, kind, repr(task.protocol)), need, missing)
+            self.add((task.dataset, kind, repr(task.protocol)), estimate(task, searched), missing)
 
     def add(self, family: Hashable, need: Estimate, cells: Iterable[Cell]) -> None:
         """Add cells that are computed together with others of the family."""
@@ -174,16 +172,17 @@ def makespan(units: Sequence[Unit], workers: int) -> float:
     return max(loads)
 
 
-def estimate(protocol: Protocol, split: Split, method: Method, searched: int = 1) -> Estimate:
+def estimate(task: Task, searched: int = 1) -> Estimate:
     """Estimate what a repeat needs."""
+    protocol, split, method = task.protocol, task.splits[0], task.plugin
     training = protocol.training
     rows = len(split.train_x) - round((protocol.validation + protocol.calibration) * len(split.train_x))
     batch = max(1, min(training.batch, rows))
-    flops = _flops_a_row(protocol.network, split.problem)
+    flops = _flops_a_row(task.network, split.problem)
     step = SECONDS_A_MEMBER_STEP + 3 * batch * flops / FLOPS_A_SECOND
     drawing = protocol.draws * make_probe(protocol.probe).rows_drawn(len(split.test_x)) * flops / FLOPS_A_SECOND
     size = 4 * (split.train_x.size + split.test_x.size)
-    large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK
+    large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK or not task.network.stackable
     batches = rows // batch + (training.partial_batch and rows % batch > 0)
     steps = expected_steps(training, batches, method.early_stopping)
     networks = method.networks
@@ -196,7 +195,7 @@ def estimate(protocol: Protocol, split: Split, method: Method, searched: int = 1
 def _estimate_together(task: Task, before: Estimate | None) -> Estimate:
     """Estimate what cells that are measured together need, beside those that were added before."""
     split, probe = task.splits[0], make_probe(task.protocol.probe)
-    flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.protocol.network, split.problem)
+    flops = probe.evaluations(len(split.test_x)) * _flops_a_row(task.network, split.problem)
     seconds = SECONDS_A_CELL + len(task.cells) * flops / FLOPS_A_SECOND + (before.seconds_beside if before else 0.0)
     return Estimate(0.0, 0.0, 1, seconds, 4 * split.test_x.size, large=False)
 
@@ -204,7 +203,7 @@ def _estimate_together(task: Task, before: Estimate | None) -> Estimate:
 _flops: dict[tuple[str, Problem], float] = {}
 
 
-def _flops_a_row(network: Architecture, problem: Problem) -> float:
+def _flops_a_row(network: Network, problem: Problem) -> float:
     """Return the operations of one row; counted once for every network and problem."""
     name = repr(network)
     if (name, problem) not in _flops:

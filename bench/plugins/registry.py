@@ -30,9 +30,9 @@ from bench.errors import UserError, unknown_name
 if TYPE_CHECKING:
     from bench.metrics import Metric
 
-Kind = Literal["method", "dataset", "report"]
-FOLDERS: dict[Kind, str] = {"method": "bench.methods", "dataset": "bench.datasets", "report": "bench.reports"}
-CONTRACTS: dict[Kind, str] = {"method": "Method", "dataset": "Dataset", "report": "Report"}
+Kind = Literal["method", "dataset", "network", "report"]
+CONTRACTS: dict[Kind, str] = {"method": "Method", "dataset": "Dataset", "network": "Network", "report": "Report"}
+FOLDERS: dict[Kind, str] = {kind: f"bench.{kind}s" for kind in CONTRACTS}
 
 
 class PluginError(UserError):

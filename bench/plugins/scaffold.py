@@ -15,7 +15,7 @@ from typing import cast
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Kind, Registry, plugin_name
 
-KINDS = ("method", "dataset", "report", "metric", "package")
+KINDS = ("method", "dataset", "network", "report", "metric", "package")
 
 
 def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:

@@ -16,7 +16,7 @@ from bench.spec.protocol import Protocol
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bench.api import Method
+    from bench.api import Method, Network
     from bench.training.limits import Limits
     from bench.training.member import Fitted
     from bench.training.rows import Prepared
@@ -42,6 +42,7 @@ class Subject:
     """A cell whose networks need not be trained."""
 
     method: "Method"
+    network: "Network"
     protocol: Protocol
     split: Split
     seed: int

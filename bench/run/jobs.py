@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array, Method, Split
+from bench.api import Array, Method, Network, Split
 from bench.api.tape import stream
 from bench.metrics import score
-from bench.networks.factory import network_factory
 from bench.plugins.faults import explain
+from bench.plugins.registry import Registry
 from bench.probes import make_probe
 from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSubject
 from bench.probes.score import held_out_forecast
@@ -27,6 +27,7 @@ from bench.training.checkpoints import name_of
 from bench.training.divergence import first_not_finite
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
+from bench.training.network_factory import network_factory
 from bench.training.rows import Prepared, prepare, search_folds
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import Progress, fit_with_progress
@@ -46,9 +47,12 @@ class Job:
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
     fitted: dict[int, Fitted] = field(default_factory=dict)
+    registry: Registry = field(default_factory=Registry)  # where its network is found
+    network: Network = field(init=False)
     probe: Probe = field(init=False)
 
     def __post_init__(self) -> None:
+        self.network = self.registry.make("network", self.protocol.network.name, self.protocol.network.options)
         self.probe = make_probe(self.protocol.probe)
 
     @property
@@ -104,7 +108,7 @@ def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iter
         if job.probe.together:
             groups.setdefault(repr(job.probe), []).append(number)
     for numbers in groups.values():
-        subjects = [Subject(j.method, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
+        subjects = [Subject(j.method, j.network, j.protocol, j.split, j.seed) for j in (jobs[n] for n in numbers)]
         for number, found in jobs[numbers[0]].probe.measure_together(subjects, device, limits):
             yield numbers[number], _outcome(found)
 
@@ -195,7 +199,7 @@ def _held_out_score(
         return math.inf
     method, _ = job.configurations()[configuration].applied(job.method, job.protocol.training)
     network = finish(replace(member, method=method), fitted)
-    subject = TrainedSubject(method, job.protocol, job.split, member.seed, data, [network], limits)
+    subject = TrainedSubject(method, job.network, job.protocol, job.split, member.seed, data, [network], limits)
     name = "nll_categorical" if criterion == "nll" and job.split.task == "classification" else criterion
     try:
         value = score(held_out_forecast(subject), [name]).get(name, math.inf)
@@ -260,7 +264,7 @@ def _network_seed(job: Job, k: int) -> int:
 
 
 def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int, siblings: int = 1) -> Member:
-    problem, network = job.split.problem, job.protocol.network
+    problem, network = job.split.problem, job.network
     new_network = network_factory(network, problem)
     return Member(method, problem, new_network, repr(network), training, data.rows, seed, siblings)
 
@@ -278,7 +282,7 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             finish(_member(job, method, training, data, _network_seed(job, k)), network)
             for k, network in enumerate(networks)
         ]
-        subject = TrainedSubject(method, job.protocol, job.split, job.seed, data, networks, limits)
+        subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, data, networks, limits)
         try:
             found = job.probe.measure(subject)
         except DivergedError as error:

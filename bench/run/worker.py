@@ -23,7 +23,8 @@ from bench.plan.cells import checked, fingerprint, plugin_spec
 from bench.plugins.registry import Kind, Registry
 from bench.run.jobs import Job, JobEvent, error_text, run_jobs
 from bench.spec.cell import Outcome
-from bench.spec.spec import HARNESS, CellSpec, PluginSpec, read_spec
+from bench.spec.plugin import PluginSpec
+from bench.spec.spec import HARNESS, CellSpec, read_spec
 from bench.training.checkpoints import place_of
 from bench.training.limits import Limits
 from bench.training.search import Selection
@@ -135,6 +136,7 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         raise UserError(f"this worker's uqbench gives numbers of version {HARNESS}, the cell needs {spec.harness}")
     dataset, own_dataset = _plugin("dataset", spec.dataset, plugins)
     method, own_method = _plugin("method", spec.method, plugins)
+    _, own_network = _plugin("network", spec.protocol.network, plugins)
     split, data = _split(dataset, spec, plugins)
     if data != spec.data:
         raise UserError(
@@ -146,7 +148,7 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         dataset=own_dataset,
         data=data,
         method=own_method,
-        protocol=spec.protocol,
+        protocol=replace(spec.protocol, network=own_network),
         space=spec.space,
         metrics=_metrics(spec, plugins),
         split=spec.split,
@@ -157,7 +159,8 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         raise UserError(f"this worker would run another cell: {own.text}; the driver wants {spec.text}")
     plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
     selection = Selection.from_json(item.search) if item.search else None
-    return Job(method, spec.protocol, split, spec.seed, data, plugin, place_of(spec), spec.space, selection)
+    about = (data, plugin, place_of(spec), spec.space, selection)
+    return Job(method, spec.protocol, split, spec.seed, *about, registry=_registry(plugins))
 
 
 def _metrics(spec: CellSpec, plugins: tuple[PluginFile, ...]) -> dict[str, str]:

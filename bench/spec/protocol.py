@@ -5,8 +5,10 @@ Plain validated data, light to import. Every field is part of a cell's key.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
+
+from bench.spec.plugin import PluginSpec
 
 # Strict types are set per field: on a class they would also refuse tables for the two parts.
 CLOSED = ConfigDict(extra="forbid")
@@ -41,13 +43,26 @@ class Training:
             raise ValueError('training.nesterov is for optimizer = "sgd" with a momentum above 0')
 
 
-@dataclass(frozen=True, config=CLOSED)
-class Architecture:
-    """Which network the methods transform."""
+DEFAULT_NETWORK = "mlp"
 
-    kind: Literal["mlp", "conv", "resnet8"] = "mlp"
-    hidden: list[Positive] = Field(default_factory=lambda: [50])  # units (mlp) or channels (conv) of each hidden layer
-    activation: Literal["relu", "tanh"] = "relu"
+
+def _network_spec(given: object) -> object:
+    """Read a table [network], its kind and the options of that kind; what is a specification already stays one."""
+    if not isinstance(given, dict) or set(given) == set(PluginSpec.__dataclass_fields__):
+        return given
+    kind = given.get("kind", DEFAULT_NETWORK)
+    if not isinstance(kind, str) or not kind:
+        raise ValueError(f"network.kind: the name of a network is expected, got {kind!r}")
+    return PluginSpec(kind, options={name: value for name, value in given.items() if name != "kind"})
+
+
+def network_table(spec: PluginSpec) -> dict[str, Any]:
+    """Return the table [network] of a suite that says this."""
+    return {"kind": spec.name, **spec.options}
+
+
+# A plan makes the network, which checks the options, and completes its origin, version and defaults.
+NetworkSpec = Annotated[PluginSpec, BeforeValidator(_network_spec)]
 
 
 def _with_kind(table: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +80,7 @@ class Protocol:
     """Everything an experiment fixes beside data, method and seed."""
 
     training: Training = Field(default_factory=Training)
-    network: Architecture = Field(default_factory=Architecture)
+    network: NetworkSpec = Field(default_factory=lambda: PluginSpec(DEFAULT_NETWORK))
     draws: Positive = 100
     validation: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.1  # share of the training rows that is held out
     # Share of the training rows that neither trains nor stops a training, for what is fitted after it: noise,

@@ -8,19 +8,19 @@ read; its keys were hashes of its own text, so a suite that is run again makes n
 import hashlib
 import json
 from functools import cache, lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import ConfigDict, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from bench.errors import UserError
+from bench.spec.plugin import Name, PluginSpec
 from bench.spec.protocol import Protocol
 
 FORMAT = 2  # of the text: raise it when a field is renamed or removed, and teach `read_spec` the earlier form
 HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
 
 _CLOSED = ConfigDict(extra="forbid")
-Name = Annotated[str, Field(min_length=1, strict=True)]
 
 
 class SpecError(UserError):
@@ -29,16 +29,6 @@ class SpecError(UserError):
     def __init__(self, reason: str, parts: frozenset[str]) -> None:
         super().__init__(f"the specification of a cell cannot be read: {reason}")
         self.parts = parts
-
-
-@dataclass(frozen=True, config=_CLOSED)
-class PluginSpec:
-    """A plug-in with its options."""
-
-    name: Name
-    origin: StrictStr = "built in"  # or the package and its version, or the hash of a file's content
-    version: StrictStr = "1"
-    options: dict[str, Any] = Field(default_factory=dict)  # plain data, as JSON holds it
 
 
 @dataclass(frozen=True, config=_CLOSED, kw_only=True)
@@ -108,7 +98,7 @@ def spec_or_none(text: object) -> CellSpec | None:
 
 def foreign_plugins(spec: CellSpec) -> dict[str, str]:
     """Return the plug-ins of a cell that are not built in, with their package and version or the hash of their file."""
-    made = {"method": spec.method, "dataset": spec.dataset}
+    made = {"method": spec.method, "dataset": spec.dataset, "network": spec.protocol.network}
     found = {f"{kind} {each.name}": each.origin for kind, each in made.items() if each.origin != "built in"}
     return found | {f"metric {name}": file for name, file in spec.metrics.items()}
 

@@ -13,9 +13,10 @@ from bench.testing.check import Check, CheckFailure, NotApplicable, Verdict
 from bench.testing.dataset_checks import dataset_checks
 from bench.testing.method_checks import method_checks
 from bench.testing.metric_checks import metric_checks
+from bench.testing.network_checks import network_checks
 from bench.testing.report_checks import report_checks
 from bench.testing.report_results import ExampleResults, example_results
 from bench.testing.verify import run_check, verify
 
 __all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "example_results"]
-__all__ += ["method_checks", "metric_checks", "report_checks", "run_check", "verify"]
+__all__ += ["method_checks", "metric_checks", "network_checks", "report_checks", "run_check", "verify"]

@@ -6,7 +6,8 @@ import numpy as np
 
 from bench.api import Method, Split, Task, options
 from bench.api.tape import BlankTape
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Training
 from bench.testing.check import NotApplicable, require
 from bench.testing.comparison import against_plain, identical
 from bench.testing.problems import PLAIN, PROBLEMS, SHORT, STACK, Cell, Plain, split_of, train, train_all
@@ -116,7 +117,7 @@ def check_missing_class(subject: MethodSubject) -> None:
     _require_finite(subject, less, "a class without training rows")
 
 
-LINEAR = Architecture(hidden=[])
+LINEAR = PluginSpec(DEFAULT_NETWORK, options={"hidden": []})
 NOISE = 0.5  # standard deviation of the observations of the linear problem
 FEW, MANY, SAMPLES = 32, 512, 5
 

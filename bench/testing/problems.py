@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array, Method, Problem, Split, Task
+from bench.api import Array, Method, Network, Problem, Split, Task
 from bench.api.tape import BlankTape, stream
-from bench.networks.factory import network_factory
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.plugins.registry import Registry
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Training
 from bench.testing.check import CheckFailure
 from bench.training.divergence import first_not_finite
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish
+from bench.training.network_factory import network_factory
 from bench.training.rows import Prepared, prepare
 from bench.training.stack import fit
 
@@ -22,7 +24,7 @@ PLAIN = Limits(path="plain")  # no tracing: fastest for a few steps
 STACK = Limits(path="stack", compiling=False)
 SEED = 20
 
-NETWORK = Architecture(hidden=[16])
+NETWORK = PluginSpec(DEFAULT_NETWORK, options={"hidden": [16]})
 LEARNING = Protocol(Training(learning_rate=0.01, epochs=80, batch=32), NETWORK, validation=0.2)
 SHORT = Protocol(Training(learning_rate=0.01, epochs=3, batch=32), NETWORK, validation=0.2)
 PROBLEMS = {"regression": Problem("regression", (2,), 1), "classification": Problem("classification", (2,), 3)}
@@ -74,12 +76,16 @@ class Cell:
         return tape.length.total > 0
 
 
-def members_of(method: Method, split: Split, protocol: Protocol, seed: int = SEED) -> tuple[Prepared, list[Member]]:
-    """Return the data of one cell and its networks, as a run creates them."""
+def members_of(
+    method: Method, split: Split, protocol: Protocol, seed: int = SEED, network: Network | None = None
+) -> tuple[Prepared, list[Member]]:
+    """Return the data of one cell and its networks, as a run creates them; `network` replaces the protocol's."""
     data, problem = prepare(split, protocol, seed, "cpu"), split.problem
-    new_network = network_factory(protocol.network, problem)
+    if network is None:
+        network = Registry().make("network", protocol.network.name, protocol.network.options)
+    new_network = network_factory(network, problem)
     seeds = [seed if k == 0 else stream(seed, "network", k) for k in range(method.networks)]
-    common = (method, problem, new_network, repr(protocol.network), protocol.training, data.rows)
+    common = (method, problem, new_network, repr(network), protocol.training, data.rows)
     return data, [Member(*common, each) for each in seeds]
 
 

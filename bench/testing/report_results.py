@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Curves
+from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
-from bench.spec.spec import CellSpec, PluginSpec
+from bench.spec.spec import CellSpec
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 CELL = ["key", "spec", "status", "message", "training", "environment"]

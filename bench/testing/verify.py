@@ -4,20 +4,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bench.api import Dataset, Method, Metric, Report
+from bench.api import Dataset, Method, Metric, Network, Report
 from bench.errors import unknown_name
 from bench.testing.check import Check, Verdict, judge, settle
 from bench.testing.dataset_checks import DatasetSubject, dataset_checks
 from bench.testing.method_checks import method_checks
 from bench.testing.metric_checks import MetricSubject, metric_checks
+from bench.testing.network_checks import NetworkSubject, network_checks
 from bench.testing.report_checks import ReportSubject, report_checks
 from bench.testing.subject import MethodSubject
 
-Plugin = Method | Dataset | Report | Metric
-Subject = MethodSubject | DatasetSubject | ReportSubject | MetricSubject
+Plugin = Method | Dataset | Network | Report | Metric
+Subject = MethodSubject | DatasetSubject | NetworkSubject | ReportSubject | MetricSubject
 KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]] = {
     Method: (method_checks, MethodSubject),
     Dataset: (dataset_checks, DatasetSubject),
+    Network: (network_checks, NetworkSubject),
     Report: (report_checks, ReportSubject),
     Metric: (metric_checks, MetricSubject),
 }
@@ -65,5 +67,6 @@ def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[
         if isinstance(plugin, contract):
             return kind
     raise TypeError(
-        f"{type(plugin).__name__} is not a Method, Dataset, Report or Metric; give run_check an instance, not a class"
+        f"{type(plugin).__name__} is not a Method, Dataset, Network, Report or Metric; "
+        "give run_check an instance, not a class"
     )

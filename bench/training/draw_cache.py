@@ -14,6 +14,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from bench.training.network_factory import HiddenPlace
+
 
 @contextmanager
 def cached_layers(modules: Iterable[nn.Module]) -> Iterator[None]:
@@ -30,7 +32,11 @@ def cached_layers(modules: Iterable[nn.Module]) -> Iterator[None]:
 
 def _layers(module: nn.Module) -> Iterator[nn.Module]:
     for child in module.children():
-        if isinstance(child, (nn.ModuleList, nn.ModuleDict)):  # these are never called themselves
+        if isinstance(child, HiddenPlace):
+            continue
+        # Lists are never called themselves, and what contains a place of `hidden` depends on more than its input.
+        inside = any(isinstance(part, HiddenPlace) for part in child.modules())
+        if inside or isinstance(child, (nn.ModuleList, nn.ModuleDict)):
             yield from _layers(child)
         else:
             yield child

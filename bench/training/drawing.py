@@ -21,6 +21,7 @@ from bench.training.flops import count_work
 from bench.training.guards import guarded, place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors
+from bench.training.network_factory import runs_alone
 
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
 # every time: 100 draws of an MLP at 2,000 rows took 225 ms in one call and 60 ms in calls of this size.
@@ -85,7 +86,7 @@ class Functions:
             raise UserError(f"{place_of(job.method, 'draw')}: {error}") from None
         # Noise that differs between rows must not repeat in every chunk of rows; noise of the function must.
         by_row = self._tape.length != row_tape.length and len(few) > 1
-        large = is_large(flops / len(few), limits)
+        large = is_large(flops / len(few), limits, runs_alone(net.module))
 
         networks = len(job.networks)
         self.count = job.draws if self._tape.length.total else networks

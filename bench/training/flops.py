@@ -15,6 +15,7 @@ from bench.api.tape import BlankTape, TapeLength, no_other_randomness
 from bench.errors import UserError
 from bench.training.guards import FROM_TAPE, guarded, place_of
 from bench.training.member import Member, augment, bind_options, optimizer_of, start
+from bench.training.network_factory import runs_alone
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Cost:
     epoch: TapeLength
     step_bytes: int  # tensors written in one step and one validation pass: an upper bind_options of their memory
     flops_per_row: float
+    alone: bool = False  # the network cannot be part of a stack
 
 
 class _BytesWritten(TorchDispatchMode):
@@ -81,7 +83,8 @@ def measure(member: Member) -> Cost:
     # Backward writes about twice what forward does; parameters, moments and best weights are kept as well.
     held = sum(p.numel() * p.element_size() for p in first.params.values())
     step_bytes = max(3 * written, written * len(rows.validation) // member.batch_rows) + 8 * held
-    return Cost(step_tape.length, last_tape.length, epoch_tape.length, step_bytes, flops / member.batch_rows)
+    lengths = (step_tape.length, last_tape.length, epoch_tape.length)
+    return Cost(*lengths, step_bytes, flops / member.batch_rows, runs_alone(first.module))
 
 
 def _with_own_buffers(net: Net) -> Net:

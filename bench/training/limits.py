@@ -25,9 +25,11 @@ class Limits:
     checkpoints: str = ""  # folder for large networks in training; empty: none
 
 
-def is_large(flops_per_row: float, limits: Limits) -> bool:
-    """Return whether a network trains by itself rather than in a stack."""
-    return limits.path == "plain" or (limits.path == "auto" and flops_per_row > FLOPS_PER_ROW_OF_A_LARGE_NETWORK)
+def is_large(flops_per_row: float, limits: Limits, alone: bool = False) -> bool:
+    """Return whether a network trains by itself rather than in a stack; `alone`: its plug-in says that it must."""
+    return (
+        alone or limits.path == "plain" or (limits.path == "auto" and flops_per_row > FLOPS_PER_ROW_OF_A_LARGE_NETWORK)
+    )
 
 
 @contextmanager

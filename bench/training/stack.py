@@ -77,7 +77,7 @@ def fit_with_progress(members: Sequence[Member], limits: Limits = Limits()) -> I
         # Slow learners train longest: they come first, so that none of them remains alone at the end.
         group.sort(key=lambda number: members[number].training.learning_rate)
         cost = measure(members[group[0]])
-        large = is_large(cost.flops_per_row, limits)
+        large = is_large(cost.flops_per_row, limits, cost.alone)
         # Steps of a stack are too small to share between threads: two took twice as long as one.
         with threads(torch.get_num_threads() if large else 1), torch.no_grad():
             for item in _Stack([members[n] for n in group], cost, large, limits).run():

@@ -9,7 +9,7 @@ from torch import nn
 from bench.api import Method
 from bench.api.optim import SCHEDULES, epoch_rates
 from bench.methods.deterministic import Deterministic
-from bench.spec.protocol import Architecture
+from bench.networks.mlp import MLPNetwork
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
 
@@ -45,7 +45,7 @@ def test_200_steps_equal_torch_optim_with_rates_that_differ_in_the_stack(
         member(
             Deterministic(),
             0,
-            network=Architecture(hidden=[20], activation="tanh"),
+            network=MLPNetwork((20,), activation="tanh"),
             optimizer="adam" if name == "adam" else "sgd",
             nesterov=name == "nesterov",
             learning_rate=lr,

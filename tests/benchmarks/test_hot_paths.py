@@ -14,43 +14,45 @@ import pytest
 import torch
 from torch import nn
 
-from bench.api import Method, Problem
+from bench.api import Method, Network, Problem
 from bench.api.tape import TapeLength, generator, numbers
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.metrics import Forecast, score
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
+from bench.networks.resnet8 import ResNet8Network
 from bench.probes.latency.passes import MODES
 from bench.spec.cell import Cell, Outcome
-from bench.spec.protocol import Architecture, Training
+from bench.spec.protocol import Training
 from bench.store.store import Store
 from bench.training.drawing import Drawing, Functions
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, Rows, start
+from bench.training.network_factory import network_factory
 from bench.training.stack import fit
 
 FEATURES, DRAWS = 8, 100
-MLP = Architecture(hidden=[50])
-RESNET = Architecture(kind="resnet8")
+MLP = MLPNetwork((50,))
+RESNET = ResNet8Network()
 
 
-def rows_of(network: Architecture, count: int) -> Rows:
+def rows_of(network: Network, count: int) -> Rows:
     source = torch.Generator().manual_seed(0)
-    if network.kind == "mlp":
+    if isinstance(network, MLPNetwork):
         x = torch.randn(count, FEATURES, generator=source)
         return Rows("regression", x, x.sum(1).sin(), torch.arange(count), torch.arange(0))
     x = torch.randn(count, 3, 32, 32, generator=source)
     return Rows("classification", x, torch.arange(count) % 10, torch.arange(count), torch.arange(0))
 
 
-def member(method: Method, network: Architecture, rows: Rows, seed: int = 0, **training: Any) -> Member:
+def member(method: Method, network: Network, rows: Rows, seed: int = 0, **training: Any) -> Member:
     problem = Problem(rows.task, tuple(rows.x.shape[1:]), 1 if rows.task == "regression" else 10)
     return Member(method, problem, network_factory(network, problem), repr(network), Training(**training), rows, seed)
 
 
-def drawing(method: Method, network: Architecture, count: int, draws: int, networks: int = 1) -> Drawing:
+def drawing(method: Method, network: Network, count: int, draws: int, networks: int = 1) -> Drawing:
     rows = rows_of(network, count)
     firsts = [start(member(method, network, rows, seed)) for seed in range(networks)]
     made = [Fitted(f.module, f.params, f.buffers, f.memory) for f in firsts]
@@ -139,7 +141,7 @@ def test_the_engine_against_a_loop(benchmark: Any, method: Method, count: int, h
     """Both sides in every round; CPU time, which other processes disturb less."""
     import time
 
-    job = drawing(method, Architecture(hidden=hidden), count, DRAWS)
+    job = drawing(method, MLPNetwork(tuple(hidden)), count, DRAWS)
     ways = {name: MODES[name](job, Limits()).evaluate for name in ("engine", "naive")}
     module = ordinary_loop(0.1 if isinstance(method, MCDropout) else 0.0, hidden)
     ways["ordinary"] = lambda x: torch.stack([module(x) for _ in range(DRAWS)])

@@ -31,11 +31,12 @@ from bench.machine.torchvision_compat import import_torchvision
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks.factory import network_factory
-from bench.spec.protocol import Architecture, Training
+from bench.networks.resnet8 import ResNet8Network
+from bench.spec.protocol import Training
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import threads
 from bench.training.member import Fitted, Member, Rows
+from bench.training.network_factory import network_factory
 from bench.training.stack import fit
 
 ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch
@@ -80,7 +81,7 @@ class NaiveResNet8(nn.Module):
 def trained(images: Tensor) -> tuple[Fitted, NaiveResNet8]:
     """One network after one epoch, and the same in its naive form."""
     rows = Rows("classification", images, torch.arange(len(images)) % 10, torch.arange(len(images)), torch.arange(0))
-    problem, network = Problem("classification", (3, 32, 32), 10), Architecture(kind="resnet8")
+    problem, network = Problem("classification", (3, 32, 32), 10), ResNet8Network()
     training = Training(optimizer="sgd", epochs=1, batch=50)
     member = Member(Deterministic(), problem, network_factory(network, problem), "", training, rows, 0)
     ((_, fitted),) = fit([member])

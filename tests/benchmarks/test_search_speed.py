@@ -84,7 +84,7 @@ def test_a_study_against_the_loop() -> None:
         x = torch.from_numpy(data.train_x).float()
         y = torch.from_numpy(data.train_y).float()
         protocol = spec.protocol
-        batch, hidden = protocol.training.batch, protocol.network.hidden[0]
+        batch, hidden = protocol.training.batch, protocol.network.options["hidden"][0]
         step, validation = loop_seconds(x, (y - y.mean()) / y.std(), hidden, batch, row["method"])
         per_fold = (len(x) - len(x) // protocol.folds) // batch
         search = json.loads(store.searches([row["key"]]).get(row["key"], "{}"))

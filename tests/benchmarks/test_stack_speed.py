@@ -24,10 +24,11 @@ from bench.api import Method, Problem
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks.factory import network_factory
-from bench.spec.protocol import Architecture, Training
+from bench.networks.mlp import MLPNetwork
+from bench.spec.protocol import Training
 from bench.training.limits import Limits, threads
 from bench.training.member import Member, Rows
+from bench.training.network_factory import network_factory
 from bench.training.stack import _Stack, fit
 from bench.training.tracing import compiler_found
 
@@ -43,7 +44,7 @@ def problem_rows() -> Rows:
 
 
 def members(method: Method, count: int, epochs: int, rows: Rows) -> list[Member]:
-    problem, network = Problem("regression", (FEATURES,), 1), Architecture(hidden=[50])
+    problem, network = Problem("regression", (FEATURES,), 1), MLPNetwork((50,))
     return [
         Member(
             method,

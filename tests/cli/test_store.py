@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from bench.spec.cell import Cell, Outcome
+from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
-from bench.spec.spec import CellSpec, PluginSpec
+from bench.spec.spec import CellSpec
 from bench.store.store import Store, SuiteRecord, new_owner
 from tests.fixtures.commands import Command, Done
 

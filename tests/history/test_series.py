@@ -40,7 +40,7 @@ def test_versions_of_a_method_are_one_line(store: Store) -> None:
     assert (first.version.code, first.mean, first.repeats) == ("aaaaaaaaaaaa", 4.5, 6)
     assert (second.version.code, second.mean) == (CHECKED_OUT, 3.5)
     assert first.version.finished < second.version.finished
-    assert first.version.plugins == "method 1, dataset 1, harness 2"
+    assert first.version.plugins == "method 1, dataset 1, network 1, harness 2"
     # The interval of Student's t: 2.5706 is its quantile with 5 degrees of freedom.
     half = 2.570582 * np.std(np.arange(6), ddof=1) / np.sqrt(6)
     assert [first.low, first.high] == pytest.approx([4.5 - half, 4.5 + half])

@@ -10,11 +10,13 @@ from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
+from bench.networks.resnet8 import ResNet8Network
 from bench.run.jobs import Job, outcomes
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
 from bench.training.member import Fitted, Member, Rows
+from bench.training.network_factory import network_factory
 from bench.training.stack import fit
 
 DRAWS = 20_000
@@ -23,7 +25,7 @@ ROWS = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
 
 def trained(method: Method, hidden: list[int], epochs: int = 3, seed: int = 0) -> Fitted:
     rows = Rows("regression", ROWS, ROWS.sum(1), torch.arange(30), torch.arange(0))
-    problem, network = Problem("regression", (5,), 1), Architecture(hidden=hidden)
+    problem, network = Problem("regression", (5,), 1), MLPNetwork(tuple(hidden))
     training = Training(epochs=epochs, batch=10, learning_rate=0.01)
     one = Member(method, problem, network_factory(network, problem), repr(network), training, rows, seed)
     return dict(fit([one]))[0]
@@ -72,7 +74,7 @@ def test_noise_reaches_weights_but_no_bias_and_no_normalisation() -> None:
     method = MCNIFixed(alpha=0.5)
     images = torch.randn(8, 3, 8, 8, generator=torch.Generator().manual_seed(2))
     rows = Rows("classification", images, torch.arange(8) % 3, torch.arange(8), torch.arange(0))
-    problem, network = Problem("classification", (3, 8, 8), 3), Architecture(kind="resnet8")
+    problem, network = Problem("classification", (3, 8, 8), 3), ResNet8Network()
     one = Member(method, problem, network_factory(network, problem), "r", Training(epochs=1, batch=8), rows, 0)
     fitted = dict(fit([one]))[0]
     from bench.api.tape import LiveTape, generator

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from bench.api import Method, Problem
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
 from bench.plugins.registry import Registry
-from bench.spec.protocol import Architecture, Training
+from bench.spec.protocol import Training
 from bench.training.member import Member, Rows, held_out_loss
+from bench.training.network_factory import network_factory
 from bench.training.stack import fit
 
 REGISTRY = Registry()
@@ -23,7 +24,7 @@ def losses(methods: Sequence[Method]) -> list[float]:
     """The losses of a training by each, from the same seed."""
     x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
     rows = Rows("regression", x, torch.sin(x.sum(1)), torch.arange(40), torch.arange(40, 60))
-    problem, network = Problem("regression", (3,), 1), Architecture(hidden=[8])
+    problem, network = Problem("regression", (3,), 1), MLPNetwork((8,))
     training = Training(epochs=4, batch=10, learning_rate=0.01)
     new = network_factory(network, problem)
     members = [Member(method, problem, new, repr(network), training, rows, seed=1) for method in methods]

@@ -11,7 +11,8 @@ from bench.plan.cells import Refused, Task, checked, fingerprint, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.spec.cell import Cell
-from bench.spec.spec import PluginSpec, read_spec
+from bench.spec.plugin import PluginSpec
+from bench.spec.spec import read_spec
 
 WriteSuite = Callable[..., str]
 WritePlugin = Callable[[str, str], Path]
@@ -116,6 +117,68 @@ def test_a_plugin_on_the_command_line_is_known_by_its_content(
     )
     assert first.isdisjoint(edited)
     assert first == back
+
+
+NETWORK = """
+import math
+from torch import nn
+@dataclass(frozen=True)
+class Mine(Network):
+    width: int = 3
+    def skip(self, problem):
+        return "is for rows" if len(problem.inputs) > 1 else None
+    def build(self, problem, outputs):
+        first = nn.Linear(math.prod(problem.inputs), self.width)
+        return nn.Sequential(first, nn.Dropout(), nn.Linear(self.width, outputs))
+"""
+
+
+def test_a_network_on_the_command_line_is_known_by_its_content(tiny_file: Path, write_plugin: WritePlugin) -> None:
+    change, wider = ("network.kind=mine",), ("network.kind=mine", "network.width=4")
+    first, edited, back = (
+        cells(str(tiny_file), change, (write_plugin("mine", text),))
+        for text in (NETWORK, NETWORK + "# another thought\n", NETWORK)
+    )
+    assert not {c.key for c in first} & {c.key for c in edited}
+    assert first == back
+    network = read_spec(first[0].spec).protocol.network
+    assert (network.name, network.options, len(network.origin)) == ("mine", {"width": 3}, 16)
+    assert keys(str(tiny_file), wider, (write_plugin("mine", NETWORK),)).isdisjoint(c.key for c in first)
+
+
+def test_the_version_of_a_network_changes_all_keys(tiny_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = keys(str(tiny_file))
+    monkeypatch.setattr("bench.networks.mlp.MLPNetwork.version", "2")
+    assert before.isdisjoint(keys(str(tiny_file)))
+
+
+def test_a_network_is_completed_with_its_defaults(tiny_file: Path) -> None:
+    network = read_spec(cells(str(tiny_file))[0].spec).protocol.network
+    assert network == PluginSpec("mlp", options={"hidden": [4], "activation": "relu"})
+    assert keys(str(tiny_file)) == keys(str(tiny_file), ("network.activation=relu",))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("network.hiden=[3]", r"tiny\.toml: network: unknown option 'hiden'; did you mean hidden\?"),
+        ("network.hidden=[0]", r"tiny\.toml: network: hidden: expected whole numbers above 0, got 0"),
+        ("network.hidden=3", r"tiny\.toml: network: hidden: .*valid array, got 3"),
+        ("network.activation=gelu", r"tiny\.toml: network: activation: .*'relu' or 'tanh', got 'gelu'"),
+        ("network.kind=mlpp", r"tiny\.toml: network: unknown network 'mlpp'; did you mean mlp\?"),
+        ("datasets.toy.network.hiden=[3]", r"tiny\.toml: datasets\.toy: network: unknown option 'hiden'"),
+    ],
+)
+def test_mistakes_in_a_network_are_told_before_anything_runs(change: str, reason: str, tiny_file: Path) -> None:
+    with pytest.raises(UserError, match=reason):
+        list(plan(load_suite(str(tiny_file), (change,)), Registry()))
+
+
+def test_a_network_that_cannot_be_loaded_is_refused(tiny_file: Path, write_plugin: WritePlugin) -> None:
+    broken = write_plugin("mine", NETWORK.replace("width: int = 3", "width: 'Nowhere' = 3"))
+    (refused,) = plan(load_suite(str(tiny_file), ("network.kind=mine",)), Registry([broken]))
+    assert isinstance(refused, Refused)
+    assert "NameError" in refused.reason
 
 
 def test_other_rows_give_other_keys(tiny_file: Path, write_plugin: WritePlugin) -> None:

@@ -48,8 +48,8 @@ def test_a_methods_own_settings_win_over_a_datasets(load: Callable[..., Suite]) 
     suite = load(OWN, changes=("datasets.toy.training.epochs=7", "datasets.toy.training.batch=9"))
     assert suite.methods["mc-dropout"].options == {}
     usual, own = (suite.protocol_for("toy", method) for method in ("deterministic", "mc-dropout"))
-    assert (usual.training.epochs, usual.training.batch, usual.network.hidden) == (7, 9, [4])
-    assert (own.training.epochs, own.training.batch, own.network.hidden) == (5, 9, [3])
+    assert (usual.training.epochs, usual.training.batch, usual.network.options["hidden"]) == (7, 9, [4])
+    assert (own.training.epochs, own.training.batch, own.network.options["hidden"]) == (5, 9, [3])
     assert suite.protocol_for("toy") is usual
     assert suite.only(["toy"], ["mc-dropout"]).protocol_for("toy", "mc-dropout") is own
 
@@ -57,7 +57,7 @@ def test_a_methods_own_settings_win_over_a_datasets(load: Callable[..., Suite]) 
 def test_the_command_line_wins_over_all_and_can_name_one_method(load: Callable[..., Suite]) -> None:
     suite = load(OWN, changes=("training.epochs=3", "methods.deterministic.training.epochs=8"))
     assert suite.protocol_for("toy", "mc-dropout").training.epochs == 3
-    assert suite.protocol_for("toy", "mc-dropout").network.hidden == [3]
+    assert suite.protocol_for("toy", "mc-dropout").network.options["hidden"] == [3]
     assert suite.protocol_for("toy", "deterministic").training.epochs == 8
     draws = load("[methods.mine]\ndraws = 3\n", changes=("draws=6",))  # an option that is called like a key
     assert draws.methods["mine"].options == {"draws": 3}
@@ -93,7 +93,7 @@ def test_a_grid_replaces_the_methods_search_space_and_a_value_ends_the_search(lo
         ("training.epoch = 3", "methods.mc-dropout: training: unknown key 'epoch'; did you mean epochs"),
         ("training = 3", "methods.mc-dropout: training: "),
         ("training.nesterov = true", 'methods.mc-dropout: training.nesterov is for optimizer = "sgd"'),
-        ("network.hidden = [0]", "methods.mc-dropout: network.hidden.0: "),
+        ("network.hidden = [0]", "methods.mc-dropout: network: hidden: expected whole numbers above 0, got 0"),
         ("grid = 3", "methods.mc-dropout: grid: expected a table"),
         ("grid.rate = 0.1", "methods.mc-dropout: grid.rate: expected a list of values to try, got 0.1"),
         ("grid.rate = []", "methods.mc-dropout: grid.rate: expected a list of values to try, got []"),

@@ -7,6 +7,7 @@ from bench.errors import UserError
 from bench.metrics.margins import Margin
 from bench.plan.suite import check_suite, load_suite, suite_names
 from bench.plugins.registry import Registry
+from bench.spec.plugin import PluginSpec
 
 WriteSuite = Callable[..., str]
 GOOD = 'title = "t"\n[datasets.toy]\n[methods.deterministic]\n'
@@ -37,7 +38,8 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
     assert len(quick.methods) == 5
     paper = toy.protocol_for("toy")
     assert (paper.draws, paper.training.epochs, paper.training.learning_rate) == (500, 500, 0.005)
-    assert (paper.network.hidden, paper.training.momentum, paper.training.optimizer) == ([100], 0.9, "adam")
+    assert paper.network == PluginSpec("mlp", options={"hidden": [100]})
+    assert (paper.training.momentum, paper.training.optimizer) == (0.9, "adam")
     assert (toy.methods["mc-dropout"].options, toy.methods["mcni-fixed"].options) == ({"rate": 0.2}, {"alpha": 0.05})
 
 
@@ -47,7 +49,7 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         (GOOD.replace("title", "titel"), "titel", "did you mean title?"),
         ("sedes = 3\n" + GOOD, "sedes", "did you mean seeds "),
         (GOOD + "[training]\nepoch = 3\n", "training: unknown key 'epoch'", "did you mean epochs?"),
-        (GOOD + "[network]\nhiden = [3]\n", "network: unknown key 'hiden'", "did you mean hidden?"),
+        (GOOD + "[network]\nkind = 3\n", "network.kind", "the name of a network is expected, got 3"),
         (
             'title = "t"\n[datasets.toy]\ntraining.epoch = 3\n[methods.deterministic]\n',
             "datasets.toy: training: unknown key 'epoch'",
@@ -176,8 +178,25 @@ def test_set_changes_each_level() -> None:
     # The suite gives toy and digits epochs of their own; the command line wins over both.
     assert suite.protocol_for("toy").training.epochs == 7
     assert suite.protocol_for("digits").training.epochs == 7
-    assert suite.protocol_for("toy").network.hidden == [3, 4]
+    assert suite.protocol_for("toy").network.options == {"hidden": [3, 4]}
     assert suite.protocol_for("toy").training.patience == 100  # what was not named stays the dataset's
+
+
+def test_another_network_leaves_the_options_of_the_first_behind() -> None:
+    chosen = load_suite("quick", ("network.width=6", "network.kind=resnet8"))
+    assert chosen.protocol_for("toy").network == PluginSpec("resnet8", options={"width": 6})  # toy had hidden = [100]
+    assert load_suite("quick", ("network.kind=mlp",)).protocol_for("toy").network.options == {"hidden": [100]}
+    own = {"kind": "conv", "hidden": [8]}
+    content = {
+        "name": "s",
+        "title": "t",
+        "network": {"hidden": [3], "activation": "tanh"},
+        "datasets": {"toy": {}, "wider": {"use": "toy", "network": {"hidden": [7]}}, "digits": {"network": own}},
+        "methods": {"deterministic": {}},
+    }
+    suite = load_suite(content)
+    assert suite.protocol_for("digits").network == PluginSpec("conv", options={"hidden": [8]})
+    assert suite.protocol_for("wider").network.options == {"hidden": [7], "activation": "tanh"}
 
 
 def test_the_later_set_wins() -> None:

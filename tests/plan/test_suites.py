@@ -32,7 +32,7 @@ def test_the_cifar_suites_follow_the_paper(name: str) -> None:
     protocol = suite.protocol_for("cifar10")
     training = protocol.training
     assert list(suite.methods) == METHODS
-    assert protocol.network.kind == "resnet8"
+    assert protocol.network.name == "resnet8"
     assert (training.optimizer, training.learning_rate, training.momentum) == ("sgd", 0.1, 0.9)
     assert (training.weight_decay, training.batch, training.schedule) == (3e-4, 128, "cosine")
     assert suite.methods["mcni-fixed"].options == {"alpha": 0.02}

@@ -10,7 +10,8 @@ from bench.api import Split
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
 from bench.run.jobs import Job, outcomes
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Protocol, Training
 from bench.testing import verify
 
 METHOD = '''"""A method with a mistake in it: b = b (nobody 2026)."""
@@ -54,7 +55,7 @@ MISTAKES = {
     "draw randn": (DRAW + "return net(x) + torch.randn(())", "random numbers from the tape"),
 }
 SPLIT = Split("regression", np.linspace(0, 1, 40)[:, None], np.linspace(-1, 1, 40), np.ones((3, 1)), np.ones(3))
-PROTOCOL = Protocol(Training(epochs=1, batch=8), Architecture(hidden=[4]), draws=5)
+PROTOCOL = Protocol(Training(epochs=1, batch=8), PluginSpec("mlp", options={"hidden": [4]}), draws=5)
 
 
 def mistaken(folder: Path, hook: str) -> Path:

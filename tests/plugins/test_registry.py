@@ -14,6 +14,7 @@ WritePlugin = Callable[[str, str], Path]
 KIND_SOURCES: dict[Kind, str] = {
     "method": "@dataclass(frozen=True)\nclass Mine(Method):\n    strength: float = 0.5\n",
     "dataset": "@dataclass(frozen=True)\nclass Mine(Dataset):\n    task = 'regression'\n",
+    "network": "@dataclass(frozen=True)\nclass Mine(Network):\n    width: int = 3\n",
     "report": "@dataclass(frozen=True)\nclass Mine(Report):\n    order = 7\n",
 }
 
@@ -68,7 +69,7 @@ def test_names_and_summaries_come_from_the_files() -> None:
     assert plugin_name("mc_dropout") == "mc-dropout"
 
 
-@pytest.mark.parametrize("kind", ["method", "dataset", "report"])
+@pytest.mark.parametrize("kind", list(KIND_SOURCES))
 def test_every_plugin_loads_and_builds_with_its_defaults(kind: Kind) -> None:
     registry = Registry()
     for name in registry.plugins(kind):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("kind", ["method", "dataset", "report", "metric"])
+@pytest.mark.parametrize("kind", ["method", "dataset", "network", "report", "metric"])
 def test_what_is_written_is_in_the_house_style(kind: str, tmp_path: Path) -> None:
     scaffold(kind, "my-own-thing", tmp_path, Registry())
     ruff = [Path(sys.executable).with_name("ruff")]
@@ -58,6 +58,7 @@ def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
         ("dataset", "toy", r"a dataset has it \(built in\)"),
         ("metric", "rmse", "there is one of this name"),
         ("metric", "RMSE-own", "use lower-case letters, such as rmse_own"),
+        ("network", "mlp", r"a network has it \(built in\)"),
         ("metod", "mine", "did you mean method"),
     ],
 )

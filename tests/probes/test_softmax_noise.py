@@ -87,7 +87,7 @@ def test_the_suite_small(tmp_path: Path) -> None:
     suite = load_suite("softmax-demo", ["seeds=1", "training.epochs=25", "draws=6"])
     ship = suite.protocol_for("cifar10")
     assert ship.probe["kind"] == "softmax-noise"
-    assert (ship.probe["label"], ship.network.kind, ship.training.patience) == (8, "resnet8", 0)
+    assert (ship.probe["label"], ship.network.name, ship.training.patience) == (8, "resnet8", 0)
     training = ship.training
     assert (training.learning_rate, training.momentum, training.weight_decay, training.batch) == (0.1, 0.9, 3e-4, 128)
     paper = {"mc-dropout": {"rate": 0.3}, "mcni-fixed": {"alpha": 0.02}}

@@ -12,13 +12,14 @@ from bench.api.tape import Tape
 from bench.methods.deterministic import Deterministic
 from bench.run.jobs import Job, outcomes
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Protocol, Training
 from bench.training.rows import prepare
 
 SEED = 3
 PROTOCOL = Protocol(
     training=Training(epochs=6, batch=16, patience=2),
-    network=Architecture(hidden=[6]),
+    network=PluginSpec("mlp", options={"hidden": [6]}),
     draws=2,
     validation=0.2,
     calibration=0.3,

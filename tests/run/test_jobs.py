@@ -16,7 +16,7 @@ from bench.errors import UserError
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
 from bench.plan.cells import Task, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
@@ -24,12 +24,14 @@ from bench.run import jobs as jobs_module
 from bench.run.driver import run
 from bench.run.jobs import Job, outcomes, run_jobs
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import read_spec
 from bench.store.store import Store
 from bench.training.folds import folds
 from bench.training.limits import Limits
 from bench.training.member import Member, held_out_loss, training_form
+from bench.training.network_factory import network_factory
 from bench.training.rows import prepare
 from bench.training.search import Selection, configurations
 from bench.training.stack import fit, fit_with_progress
@@ -38,13 +40,9 @@ from tests.fixtures.suites import tiny_suite
 pytestmark = pytest.mark.slow
 
 GRID: Any = {"learning_rate": [1e-3, 1e-2], "weight_decay": [0.0, 0.1]}
+NETWORK = PluginSpec("mlp", options={"hidden": [6]})
 PROTOCOL = Protocol(
-    training=Training(epochs=12, batch=16, patience=2),
-    network=Architecture(hidden=[6]),
-    draws=3,
-    search="grid",
-    folds=3,
-    grid=GRID,
+    training=Training(epochs=12, batch=16, patience=2), network=NETWORK, draws=3, search="grid", folds=3, grid=GRID
 )
 
 
@@ -72,7 +70,7 @@ def test_a_search_is_what_a_loop_over_configurations_and_folds_finds() -> None:
         row = []
         for number, fold in enumerate(folds(50, 2, 7)):
             rows = prepare(data, protocol, 7, "cpu", fold).rows
-            factory = network_factory(protocol.network, data.problem)
+            factory = network_factory(MLPNetwork((6,)), data.problem)
             seed = stream(7, "fold", number)
             one = Member(MCDropout(rate), data.problem, factory, repr(PROTOCOL.network), training, rows, seed, 8)
             row.append(held_out_loss(one, dict(fit([one]))[0]))
@@ -148,7 +146,7 @@ def test_the_test_rows_play_no_part() -> None:
 def test_all_configurations_may_diverge() -> None:
     protocol = Protocol(
         training=Training(epochs=3, batch=16),
-        network=Architecture(hidden=[6]),
+        network=NETWORK,
         draws=3,
         search="grid",
         folds=2,
@@ -165,7 +163,7 @@ def test_the_validation_pass_may_have_the_noise() -> None:
 
     def losses(alpha: float, validate: Any, path: Any) -> Any:
         training = Training(epochs=4, batch=16, patience=2, validate=validate)
-        protocol = Protocol(training=training, network=Architecture(hidden=[6]), draws=3)
+        protocol = Protocol(training=training, network=NETWORK, draws=3)
         ((_, outcome),) = outcomes([Job(MCNIFixed(alpha=alpha), protocol, split(), seed=1)], limits=Limits(path=path))
         return outcome.training["validation_loss"]
 
@@ -227,7 +225,7 @@ def test_searches_are_stored_and_taken_up_again(searched: str, store: Store) -> 
         assert record["configurations"] == (2 if row["method"] == "deterministic" else 12)
 
 
-SHORT = Protocol(training=Training(epochs=6, batch=16, patience=3), network=Architecture(hidden=[6]), draws=7)
+SHORT = Protocol(training=Training(epochs=6, batch=16, patience=3), network=NETWORK, draws=7)
 REGISTRY = Registry()
 POST_HOC = ["laplace", "pep", "temperature-scaling", "test-time-augmentation", "weight-noise"]
 

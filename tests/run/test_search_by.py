@@ -17,16 +17,18 @@ from bench.api.tape import stream
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.metrics import fit_noise_variance
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run.jobs import Job, run_jobs
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
 from bench.training.folds import folds
 from bench.training.member import Member, Rows
+from bench.training.network_factory import network_factory
 from bench.training.rows import prepare
 from bench.training.search import Selection
 from bench.training.stack import fit
@@ -34,7 +36,9 @@ from tests.fixtures.suites import tiny_suite
 
 SEED, ROWS = 7, 50
 TRAINING = Training(epochs=8, batch=16, patience=2, learning_rate=0.01)
-PROTOCOL = Protocol(training=TRAINING, network=Architecture(hidden=[6]), draws=20, search="grid", folds=2)
+PROTOCOL = Protocol(
+    training=TRAINING, network=PluginSpec("mlp", options={"hidden": [6]}), draws=20, search="grid", folds=2
+)
 RATES = [0.05, 0.6]
 
 
@@ -56,7 +60,7 @@ def run_one(job: Job) -> tuple[Selection | None, Outcome]:
 def member_on(
     rows: Rows, split: Split, method: Any, seed: int, training: Training = TRAINING, siblings: int = 1
 ) -> Any:
-    network = network_factory(PROTOCOL.network, split.problem)
+    network = network_factory(MLPNetwork((6,)), split.problem)
     return Member(method, split.problem, network, repr(PROTOCOL.network), training, rows, seed, siblings)
 
 

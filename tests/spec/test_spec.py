@@ -20,8 +20,9 @@ from bench.plugins.registry import Registry
 from bench.run.jobs import Job
 from bench.run.worker import WorkItem, WorkOrder, run_order
 from bench.spec.cell import Outcome
+from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
-from bench.spec.spec import FORMAT, CellSpec, PluginSpec, SpecError, read_spec, spec_or_none
+from bench.spec.spec import FORMAT, CellSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
 from bench.training.checkpoints import place_of
 
@@ -41,7 +42,7 @@ CHANGED: dict[str, Any] = {
     "dataset": PluginSpec("toy", options={"rows": 50}),
     "data": "another fingerprint",
     "method": PluginSpec("mc-dropout", options={"rate": 0.3, "per_row": True, "input_rate": 0.2}),
-    "protocol": Protocol(draws=6),
+    "protocol": Protocol(draws=6, network=PluginSpec("mlp", options={"hidden": [5], "activation": "relu"})),
     "space": {"per_row": [True, False]},
     "metrics": {"own_bias": "0123456789abcdef"},
     "split": 4,
@@ -165,6 +166,33 @@ def test_a_worker_runs_what_every_field_says_or_refuses(
         (job,) = jobs
         method = PluginSpec("mc-dropout", options=options(job.method))
         assert {**vars(job), "method": method}[name] == CHANGED[name]
+
+
+def test_a_table_of_an_earlier_version_is_read_as_a_network() -> None:
+    older = {**SPEC.plain(), "format": FORMAT}
+    older["protocol"] = {**older["protocol"], "network": {"kind": "conv", "hidden": [4], "activation": "relu"}}
+    network = read_spec(json.dumps(older)).protocol.network
+    assert network == PluginSpec("conv", options={"hidden": [4], "activation": "relu"})
+    assert read_spec(json.dumps(older)).text != json.dumps(older, sort_keys=True)  # its key was that of its own text
+
+
+@pytest.mark.parametrize("change", [{"version": "7"}, {"origin": "0123456789abcdef"}, {"options": {"hidden": [4]}}])
+def test_a_worker_refuses_another_network(change: dict[str, Any], planned: CellSpec) -> None:
+    """Another version, another file, or one whose defaults are not those that the driver completed."""
+    other = replace(planned.protocol, network=replace(planned.protocol.network, **change))
+    outcome = outcome_of(replace(planned, protocol=other).text)
+    assert outcome.status == "failed"
+    assert outcome.message.startswith("this worker has another network 'mlp'")
+
+
+def test_a_history_knows_a_network_by_name_and_options_and_a_rerun_writes_its_table() -> None:
+    def with_network(network: PluginSpec) -> CellSpec:
+        return replace(SPEC, protocol=replace(SPEC.protocol, network=network))
+
+    mlp = PluginSpec("mlp", options={"hidden": [4]})
+    assert form_of(with_network(mlp)) == form_of(with_network(replace(mlp, version="2", origin="a file")))
+    assert not form_of(with_network(mlp)).agrees_with(form_of(with_network(PluginSpec("conv"))))
+    assert '[network]\nkind = "mlp"\nhidden = [4]\n' in suite_text([row_of(with_network(mlp))], 1)
 
 
 def built_in() -> CellSpec:

@@ -12,11 +12,16 @@ import pytest
 
 from bench.machine.data_files import VARIABLE
 from bench.plugins.registry import Kind, Registry
-from bench.testing import Check, dataset_checks, method_checks, report_checks
+from bench.testing import Check, dataset_checks, method_checks, network_checks, report_checks
 from bench.testing.check import judge
 from bench.testing.verify import subject_of
 
-CHECKS: dict[Kind, Any] = {"method": method_checks, "dataset": dataset_checks, "report": report_checks}
+CHECKS: dict[Kind, Any] = {
+    "method": method_checks,
+    "dataset": dataset_checks,
+    "network": network_checks,
+    "report": report_checks,
+}
 
 
 def cases(kind: Kind) -> list[Any]:
@@ -58,6 +63,12 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(("name", "check"), cases("dataset"))
 def test_a_dataset_conforms(name: str, check: Check[Any]) -> None:
     passes("dataset", name, check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "check"), cases("network"))
+def test_a_network_conforms(name: str, check: Check[Any]) -> None:
+    passes("network", name, check)
 
 
 @pytest.mark.slow

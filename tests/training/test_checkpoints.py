@@ -20,10 +20,10 @@ from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_learned import MCNILearned
 from bench.methods.swag import SWAG
+from bench.networks.resnet8 import ResNet8Network
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run.driver import Summary, run
-from bench.spec.protocol import Architecture
 from bench.store.store import Store
 from bench.training import checkpoints
 from bench.training.limits import Limits, threads
@@ -33,7 +33,7 @@ from bench.training.stack import fit
 pytestmark = pytest.mark.slow
 
 MakeMember = Callable[..., Member]
-RESNET = Architecture(kind="resnet8")
+RESNET = ResNet8Network()
 
 
 class Interrupted(BaseException):

@@ -14,7 +14,8 @@ from bench.api import Batch, Method, Net, Split, Tape
 from bench.methods.deterministic import Deterministic
 from bench.run.jobs import Job, outcomes
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Architecture, Protocol, Training
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Protocol, Training
 from bench.training.divergence import STEPS, first_not_finite
 from bench.training.member import Fitted, Member
 
@@ -96,7 +97,9 @@ SPLIT = Split("regression", X, X[:, 0], np.array([[0.0], [0.5], [1.0]]), np.zero
 
 def outcome_of(method: Method, **training: Any) -> Outcome:
     settings = Training(**{"epochs": 3, "batch": 8, **training})
-    ((_, outcome),) = outcomes([Job(method, Protocol(settings, Architecture(hidden=[4]), draws=5), SPLIT, 0)])
+    ((_, outcome),) = outcomes(
+        [Job(method, Protocol(settings, PluginSpec("mlp", options={"hidden": [4]}), draws=5), SPLIT, 0)]
+    )
     return outcome
 
 

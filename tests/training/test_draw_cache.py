@@ -14,8 +14,8 @@ from bench.methods.laplace import Laplace
 from bench.methods.mc_batch_norm import MCBatchNorm
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks.resnet8 import NormalisedConvolution, ResNet8
-from bench.spec.protocol import Architecture
+from bench.networks._residual import NormalisedConvolution
+from bench.networks.resnet8 import ResNet8, ResNet8Network
 from bench.training.draw_cache import cached_layers
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
@@ -104,7 +104,7 @@ def naive(one: Member, fitted: Fitted, x: Tensor) -> Array:
 def test_fast_draws_of_a_resnet_are_those_of_the_naive_loop(
     method: Method, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    one = member(method, network=Architecture(kind="resnet8"), epochs=2)
+    one = member(method, network=ResNet8Network(), epochs=2)
     (fitted,) = fit_in_order([one], Limits(path="plain"))
     x = one.rows.x
     drawn = draw(Drawing(method, [fitted], "classification", x, 7, DRAWS), Limits(path="plain"))
@@ -116,7 +116,7 @@ def test_fast_draws_of_a_resnet_are_those_of_the_naive_loop(
 def test_the_stem_and_the_first_stage_are_computed_once_for_all_masks(
     member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = member(MCDropout(rate=0.3), network=Architecture(kind="resnet8"), epochs=1)
+    one = member(MCDropout(rate=0.3), network=ResNet8Network(), epochs=1)
     (fitted,) = fit_in_order([one], Limits(path="plain"))
     module = fitted.module
     assert isinstance(module, ResNet8)
@@ -127,7 +127,7 @@ def test_the_stem_and_the_first_stage_are_computed_once_for_all_masks(
         calls.append(len(inputs[0]))
         return convolve(*inputs)
 
-    monkeypatch.setattr("bench.networks.resnet8.F.conv2d", counted)
+    monkeypatch.setattr("bench.networks._residual.F.conv2d", counted)
     rows = len(one.rows.x)
     draw(Drawing(one.method, [fitted], "classification", one.rows.x, 7, DRAWS), Limits(path="plain"))
     # The stem and two convolutions once; two and a shortcut in each of the two later stages, in every draw.

@@ -12,8 +12,8 @@ from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
+from bench.networks.resnet8 import ResNet8Network
 from bench.plugins.registry import Registry
-from bench.spec.protocol import Architecture
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
@@ -100,7 +100,7 @@ def test_a_stochastic_ensemble_draws_from_each_network_in_turn(member: MakeMembe
 
 
 def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOrder) -> None:
-    one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
+    one = member(MCDropout(), network=ResNet8Network(), epochs=1)
     drawn = draw(job(one, fit_in_order([one]), 4))
     assert drawn.shape == (4, 48, 4)
     np.testing.assert_allclose(drawn.sum(-1), 1, atol=1e-5)
@@ -108,7 +108,7 @@ def test_class_draws_are_probabilities(member: MakeMember, fit_in_order: FitInOr
 
 
 def test_drawing_changes_no_state(member: MakeMember, fit_in_order: FitInOrder) -> None:
-    one = member(MCDropout(), network=Architecture(kind="resnet8"), epochs=1)
+    one = member(MCDropout(), network=ResNet8Network(), epochs=1)
     (fitted,) = fit_in_order([one], PLAIN)
     before = {k: v.clone() for k, v in {**fitted.params, **fitted.buffers}.items()}
     state = torch.random.get_rng_state()

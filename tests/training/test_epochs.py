@@ -16,7 +16,9 @@ from bench.api import Batch, Method, Net
 from bench.api.tape import Tape, generator
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
-from bench.spec.protocol import Architecture, Training
+from bench.networks.mlp import MLPNetwork
+from bench.networks.resnet8 import ResNet8Network
+from bench.spec.protocol import Training
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
 from bench.training.stack import fit
@@ -58,7 +60,7 @@ def test_a_partial_batch_trains_as_an_ordinary_loop_over_all_rows(
     path: Any, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
     # 100 rows: 3 batches of 32, and one of 4.
-    network = Architecture(hidden=[20], activation="tanh")
+    network = MLPNetwork((20,), activation="tanh")
     settings = {"network": network, "batch": 32, "epochs": 6, "optimizer": "sgd", "partial_batch": True}
     members = [member(Deterministic(), seed, **settings) for seed in range(3)]
     assert [one.steps_per_epoch for one in members] == [4, 4, 4]
@@ -77,7 +79,7 @@ def test_batch_norm_sees_the_rows_of_a_partial_batch_alone(
 ) -> None:
     # 40 images: two batches of 16, and one of 8.
     settings = {"optimizer": "sgd", "learning_rate": 0.001, "partial_batch": True, "epochs": 2}
-    members = [member(Deterministic(), seed, network=Architecture(kind="resnet8"), **settings) for seed in range(2)]
+    members = [member(Deterministic(), seed, network=ResNet8Network(), **settings) for seed in range(2)]
     for one, fitted in zip(members, fit_in_order(members, Limits(path=path)), strict=True):
         module, _ = loop(one, F.cross_entropy)
         assert_trained_alike(fitted, module, 1e-5)

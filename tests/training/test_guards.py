@@ -18,7 +18,7 @@ from bench.api.tape import Tape
 from bench.errors import UserError
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
-from bench.spec.protocol import Architecture
+from bench.networks.resnet8 import ResNet8Network
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
@@ -35,7 +35,7 @@ BOTH = pytest.mark.parametrize("path", ["stack", "plain"])
 def test_every_network_of_an_ensemble_is_drawn_with_its_running_statistics(
     limits: Limits, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    network = Architecture(kind="resnet8")
+    network = ResNet8Network()
     members = [member(Deterministic(), seed, network=network, epochs=1) for seed in range(3)]
     networks = fit_in_order(members)
     x = members[0].rows.x[:9]
@@ -305,7 +305,7 @@ def test_mistakes_in_drawing_are_told(
     method: Method, reason: str, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
     images = isinstance(method, ProbabilityDraw)
-    one = member(method, epochs=1, **({"network": Architecture(kind="resnet8")} if images else {}))
+    one = member(method, epochs=1, **({"network": ResNet8Network()} if images else {}))
     with pytest.raises(UserError, match=reason):
         draw(Drawing(method, fit_in_order([one]), one.problem.task, one.rows.x, 0, 3), Limits(path="plain"))
 
@@ -410,7 +410,7 @@ def test_long_and_short_trainings_do_not_share_a_graph(member: MakeMember) -> No
 
 @pytest.mark.slow
 def test_augmentation_moves_images_in_training_only(member: MakeMember, fit_in_order: FitInOrder) -> None:
-    network = Architecture(kind="resnet8")
+    network = ResNet8Network()
     plain, moved = (
         fit_in_order([member(Deterministic(), network=network, epochs=1, augmentation=kind)], Limits(path="plain"))[0]
         for kind in ("none", "crop-flip")

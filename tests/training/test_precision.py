@@ -4,8 +4,10 @@ from typing import Any
 import pytest
 import torch
 
+from bench.api import Network
 from bench.methods.mc_dropout import MCDropout
-from bench.spec.protocol import Architecture
+from bench.networks.mlp import MLPNetwork
+from bench.networks.resnet8 import ResNet8Network
 from bench.training import precision
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
@@ -14,17 +16,17 @@ MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
 
 
-RESNET = Architecture(kind="resnet8")
+RESNET = ResNet8Network()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "network"),
-    [("stack", Architecture(hidden=[20])), ("plain", Architecture(hidden=[20])), ("plain", RESNET)],
+    [("stack", MLPNetwork((20,))), ("plain", MLPNetwork((20,))), ("plain", RESNET)],
     ids=["mlp, stack", "mlp, plain", "resnet8, plain"],
 )
 def test_a_training_in_bfloat16_keeps_weights_in_float32_and_ends_near_that_in_float32(
-    path: Any, network: Architecture, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+    path: Any, network: Network, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "computes_bfloat16", lambda device: True)  # no warning, whatever runs this
     settings = {"network": network, "epochs": 3, "optimizer": "sgd", "learning_rate": 0.001}

@@ -14,8 +14,9 @@ from bench.api import Method, Problem
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
+from bench.networks.mlp import MLPNetwork
+from bench.networks.resnet8 import ResNet8Network
 from bench.plugins.registry import Registry
-from bench.spec.protocol import Architecture
 from bench.training.drawing import Drawing, draw
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large, threads
@@ -67,7 +68,7 @@ def test_alone_in_seven_in_a_hundred_and_twenty_and_plain_are_the_same(
 def test_a_member_alone_goes_through_the_kernels_of_a_stack(member: MakeMember, fit_in_order: FitInOrder) -> None:
     # At these sizes a product of one matrix takes another path than a product of several.
     def one(seed: int) -> Member:
-        return member(Deterministic(), seed, network=Architecture(hidden=[50]), batch=32, epochs=20)
+        return member(Deterministic(), seed, network=MLPNetwork((50,)), batch=32, epochs=20)
 
     alone, beside = fit_in_order([one(0)])[0], fit_in_order([one(seed) for seed in range(3)])[0]
     assert all(torch.equal(alone.params[key], beside.params[key]) for key in alone.params)
@@ -82,7 +83,7 @@ def test_the_place_in_a_stack_changes_no_bit_at_sizes_that_fit_no_vector(
     rows = sine_rows(count=150, held=17, features=13)
 
     def one(seed: int) -> Member:
-        return member(method, seed, rows=rows, network=Architecture(hidden=hidden), batch=32, epochs=12, patience=12)
+        return member(method, seed, rows=rows, network=MLPNetwork(tuple(hidden)), batch=32, epochs=12, patience=12)
 
     alone = fit_in_order([one(0)])[0]
     stacks = {place: fit_in_order([one((3 - place + k) % 3) for k in range(3)]) for place in range(3)}
@@ -97,7 +98,7 @@ def test_the_place_in_a_stack_changes_no_bit_at_sizes_that_fit_no_vector(
 def test_validation_uses_the_running_statistics_of_batch_norm(
     path: Any, member: MakeMember, fit_in_order: FitInOrder
 ) -> None:
-    one = member(Deterministic(), network=Architecture(kind="resnet8"), epochs=1, patience=1)
+    one = member(Deterministic(), network=ResNet8Network(), epochs=1, patience=1)
     (fitted,) = fit_in_order([one], Limits(path=path))
     rows = one.rows
     fitted.module.eval()
@@ -111,7 +112,7 @@ def test_convolutions_and_batch_norm_are_the_same_stacked_and_plain(
 ) -> None:
     def members(count: int) -> list[Member]:
         return [
-            member(method, seed, network=Architecture(kind="resnet8"), epochs=2, optimizer="sgd", learning_rate=0.001)
+            member(method, seed, network=ResNet8Network(), epochs=2, optimizer="sgd", learning_rate=0.001)
             for seed in range(count)
         ]
 
@@ -127,9 +128,7 @@ def test_convolutions_and_batch_norm_are_the_same_stacked_and_plain(
 
 
 def test_plain_equals_an_ordinary_pytorch_loop_with_batch_norm(member: MakeMember, fit_in_order: FitInOrder) -> None:
-    one = member(
-        Deterministic(), network=Architecture(kind="resnet8"), epochs=4, batch=100, optimizer="sgd", momentum=0.9
-    )
+    one = member(Deterministic(), network=ResNet8Network(), epochs=4, batch=100, optimizer="sgd", momentum=0.9)
     (fitted,) = fit_in_order([one])
     module = start(one).module.requires_grad_(True)
     optimizer = torch.optim.SGD(module.parameters(), lr=0.01, momentum=0.9)
@@ -274,7 +273,7 @@ def test_only_large_networks_leave_the_stack(member: MakeMember) -> None:
     images = Rows(
         "classification", torch.zeros(4, 3, 32, 32), torch.tensor([0, 1, 0, 1]), torch.arange(4), torch.arange(0)
     )
-    large = member(Deterministic(), rows=images, network=Architecture(kind="resnet8"), batch=2)
+    large = member(Deterministic(), rows=images, network=ResNet8Network(), batch=2)
     assert is_large(measure(large).flops_per_row, Limits())
     assert not is_large(measure(large).flops_per_row, Limits(path="stack"))
 

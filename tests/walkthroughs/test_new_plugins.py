@@ -25,7 +25,9 @@ FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("kind", ["dataset", "report", "metric"])  # a new method goes through test_tutorial.py
+@pytest.mark.parametrize(
+    "kind", ["dataset", "network", "report", "metric"]
+)  # a new method goes through test_tutorial.py
 def test_a_new_plug_in_passes_verify_and_its_own_test(kind: str, tmp_path: Path, uqbench: Process) -> None:
     made = uqbench(["new", kind, "my-own_thing"])
     assert made.returncode == 0, made.stderr

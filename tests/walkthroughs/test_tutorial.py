@@ -23,6 +23,11 @@ def test_the_tutorial_has_commands_and_code_only() -> None:
         assert step in text
 
 
+def test_the_network_of_the_tutorial_has_at_most_twenty_lines() -> None:
+    (code,) = (body for language, body in blocks() if language == "python" and "(Network)" in body)
+    assert len(code.splitlines()) - 1 <= 20  # the first names the file
+
+
 def write(code: str, folder: Path) -> None:
     first, _, rest = code.partition("\n")
     verb, name = re.fullmatch(r"# (file|add to): (\w+\.py)", first).groups()  # type: ignore[union-attr]

@@ -19,7 +19,6 @@ import numpy as np
 from bench.api import Array, Method, options
 from bench.api.tape import stream
 from bench.machine.environment import cores
-from bench.networks.factory import network_factory
 from bench.probes.base import Finding, Subject
 from bench.probes.latency.clock import Clock, clock_of
 from bench.probes.latency.conditions import current_conditions
@@ -31,6 +30,7 @@ from bench.probes.latency.probe import Latency
 from bench.training.drawing import Drawing, Functions
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, finish, start
+from bench.training.network_factory import network_factory
 from bench.training.rows import Prepared, prepare
 from bench.training.tracing import compiler_found
 
@@ -212,7 +212,7 @@ def _case(
 
 def _networks(subject: Subject, method: Method, count: int, data: Prepared) -> list[Fitted]:
     """Return networks as they are before the first step."""
-    problem, network = subject.split.problem, subject.protocol.network
+    problem, network = subject.split.problem, subject.network
     networks = []
     for k in range(count):
         seed = subject.seed if k == 0 else stream(subject.seed, "network", k)

@@ -222,7 +222,7 @@ def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None
     suite = small('probe.modes=["engine"]', "probe.draws=[2, 7]").only([], ["deep-ensemble"])
     (task,) = plan(suite, Registry())
     assert isinstance(task, Task)
-    subject = Subject(task.plugin, task.protocol, task.splits[0], 0)
+    subject = Subject(task.plugin, task.network, task.protocol, task.splits[0], 0)
     ((_, found),) = make_probe(task.protocol.probe).measure_together([subject], "cpu", Limits())
     assert not isinstance(found, Exception)
     ensembles = [job for job in jobs if type(job.method) is type(task.plugin)]

@@ -11,13 +11,14 @@ from bench.api import Method, Problem
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks.factory import network_factory
+from bench.networks.mlp import MLPNetwork
 from bench.probes.latency import passes
 from bench.probes.latency.passes import MODES, Workload, timed_pass
-from bench.spec.protocol import Architecture, Training
+from bench.spec.protocol import Training
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, Rows, start
+from bench.training.network_factory import network_factory
 
 
 class FakeClock:
@@ -93,7 +94,7 @@ def test_gradients_are_off_and_the_precision_is_the_one_asked_for() -> None:
 def job(method: Method, count: int, task: Any = "regression") -> Drawing:
     x = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
     outputs = 1 if task == "regression" else 3
-    problem, network = Problem(task, (8,), outputs), Architecture(hidden=[10])
+    problem, network = Problem(task, (8,), outputs), MLPNetwork((10,))
     rows = Rows(task, x, torch.zeros(30), torch.arange(30), torch.arange(0))
     networks = []
     for seed in range(count):

@@ -1,0 +1,33 @@
+"""ResNet-18 in its CIFAR form: a 3x3 stem without pooling, then four stages of two blocks; 11 million parameters.
+
+He et al. 2016, "Deep Residual Learning for Image Recognition", arXiv:1512.03385. The form for images of 32 x 32 pixels
+replaces the 7x7 stem with stride 2 and the pooling behind it, which would leave an image of 1 x 1 pixel.
+"""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from bench.api import Network, Problem
+from bench.networks._activations import need_images, require_positive
+from bench.networks._residual import ResidualNetwork, Shortcut
+
+
+@dataclass(frozen=True)
+class ResNet18Network(Network):
+    """Stages of `width` and 2, 4, 8 times as many channels; hidden activations are those after each of 8 blocks."""
+
+    width: int = 64  # channels of the first stage
+    shortcut: Shortcut = "projection"  # where the shape changes: a 1x1 convolution, or zeros for the new channels
+
+    def __post_init__(self) -> None:
+        require_positive("width", self.width)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Only images."""
+        return need_images(problem.inputs)
+
+    def build(self, problem: Problem, outputs: int) -> nn.Module:
+        """Return the network."""
+        widths = [self.width * times for times in (1, 2, 4, 8)]
+        return ResidualNetwork(problem.inputs[0], outputs, widths, 2, self.shortcut)
