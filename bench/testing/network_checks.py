@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bench.api import Network, Problem, Split, unchanged
+from bench.api import Network, Problem, Split, as_float32, unchanged
 from bench.spec.protocol import Protocol, Training
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
@@ -26,7 +26,7 @@ PROBLEMS = {
     "small images": Problem("classification", (1, 8, 8), 3),
     "images": Problem("classification", (3, 32, 32), 10),
 }
-FEW = Protocol(Training(learning_rate=0.003, epochs=2, batch=24), validation=0.2)
+FEW = Protocol(Training(learning_rate=0.001, epochs=6, batch=24), validation=0.2)
 ROWS = 5
 
 
@@ -209,7 +209,7 @@ def _learns(subject: NetworkSubject) -> None:
     advice = "remove them, or set requires_grad_(False)"
     require(not fixed, f"training changes nothing in {', '.join(fixed)}: the outputs do not depend on them; {advice}")
     losses = [loss for loss, _ in trained.history]
-    require(losses[-1] < losses[0], f"the training loss did not fall: {losses[0]:.3g}, then {losses[-1]:.3g}")
+    require(min(losses[1:]) < losses[0], f"the training loss did not fall: {losses[0]:.3g}, then {losses[-1]:.3g}")
 
 
 def _stack(subject: NetworkSubject) -> None:
@@ -223,5 +223,8 @@ def _stack(subject: NetworkSubject) -> None:
         first = " ".join(str(error).split())[:200]
         advice = "avoid branches on values and .item(), or declare stackable = False"
         require(False, f"it cannot be part of a stack ({type(error).__name__}: {first}); {advice}")
-    gap = max(float((stacked.params[n] - p).abs().max()) for n, p in subject.trained.params.items())
-    require(gap < 1e-3, f"trained in a stack its parameters differ by {gap:.2g} from those trained alone")
+    # Outputs, not parameters: Adam moves those whose gradient is nothing but rounding, too.
+    x = as_float32(subject.split.test_x)
+    with torch.no_grad():
+        gap = float((stacked(x) - subject.trained(x)).abs().max())
+    require(gap < 1e-2, f"trained in a stack its outputs differ by {gap:.2g} from those of one trained alone")
