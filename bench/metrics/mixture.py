@@ -153,7 +153,7 @@ def _normal_disagreement(part: Normal) -> FloatArray:
         nodes = (high - low) / (SPACING * std.min(axis=0)) + 2
     pairs = ~(nodes <= max(part.draw_count / 2, 32))  # NaN: no width at all
     result = np.empty(part.row_count)
-    result[pairs] = [_pair_disagreement(mean[:, i], std[:, i]) for i in np.flatnonzero(pairs)]
+    result[pairs] = _pair_disagreement(mean[:, pairs], std[:, pairs])
     if (grid := np.flatnonzero(~pairs)).size:
         count = int(nodes[grid].max()) + 1
         x = low[grid] + (high[grid] - low[grid]) * np.linspace(0.0, 1.0, count)[:, None]
@@ -169,17 +169,20 @@ def _trapezoids(part: RegressionPrediction, x: FloatArray, weight: FloatArray) -
     return total
 
 
-def _pair_disagreement(mean: FloatArray, std: FloatArray) -> float:
-    """Return 1/2 [mean_{s,t} E|X_s - X_t| - mean_t E|X_t - X_t'|] of one row (Grimit et al., QJRMS 2006)."""
+def _pair_disagreement(mean: FloatArray, std: FloatArray) -> FloatArray:
+    """Return 1/2 [mean_{s,t} E|X_s - X_t| - mean_t E|X_t - X_t'|] of each row (Grimit et al., QJRMS 2006)."""
     from bench.metrics.predictions import _mean_distance
 
+    count = mean.shape[0]
     if not std.any():
-        count = mean.size
-        return float(np.sort(mean - mean[0]) @ (2.0 * np.arange(count) - count + 1)) / count**2
-    total = 0.0
-    for t in range(mean.size):  # one draw against all others, so that memory stays linear in T
-        total += float(_mean_distance(mean - mean[t], np.hypot(std, std[t])).mean())
-    return total / mean.size / 2 - float(std.mean()) / math.sqrt(math.pi)
+        weights = 2.0 * np.arange(count) - count + 1
+        exact: FloatArray = weights @ np.sort(mean - mean[0], axis=0) / count**2
+        return exact
+    total: FloatArray = np.zeros(mean.shape[1])
+    for t in range(count):  # one draw against all others, so that memory stays linear in T
+        total += _mean_distance(mean - mean[t], np.hypot(std, std[t])).mean(axis=0)
+    pairs: FloatArray = total / (2 * count) - std.mean(axis=0) / math.sqrt(math.pi)
+    return pairs
 
 
 def _student_disagreement(part: NormalInverseGamma) -> FloatArray:
