@@ -27,6 +27,7 @@ def test_a_sound_installation_has_no_problem(tmp_path: Path, monkeypatch: pytest
         "threads",
         "compiler",
         "methods",
+        "networks",
         "datasets",
         "reports",
         "data",

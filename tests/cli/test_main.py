@@ -180,7 +180,7 @@ def test_a_failing_method_is_exit_1_and_told_once(call: Command, tiny_file: Path
     arguments = ("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
     answer = call(*arguments)
     assert answer.code == 1
-    assert answer.err == "FAILED: toy mine: RuntimeError: bad luck\n"
+    assert answer.err == "FAILED: toy mine: loss, mine.py:10: RuntimeError: bad luck\n"
     assert "4 cells run, 0 stored before, 0 diverged, 2 failed" in answer.out
     told = json.loads(call(*arguments, "--json").out)
     assert (told["skipped"], len(told["failed"])) == (4, 2)

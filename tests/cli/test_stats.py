@@ -135,7 +135,7 @@ def test_several_suites_need_a_name(path: str, call: Call) -> None:
         fill(store, "large")
     code, _, err = call("compare", "alpha", "beta", "--store", path)
     assert code == 2
-    assert err.endswith("holds several suites; name one with --suite: large, tiny\n")
+    assert err.endswith("holds several suites; name one of large, tiny\n")
     code, out, _ = call("compare", "alpha", "beta", "--store", path, "--suite", "tiny", "--metric", "rmse")
     assert (code, out.splitlines()[0]) == (0, "suite tiny")
 

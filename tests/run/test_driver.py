@@ -244,7 +244,8 @@ def test_a_failing_method_fails_its_own_cells_only(
     assert {cell.method for cell, _ in summary.failures} == {"a-faulty"}
     assert len(summary.failures) == 2
     for _, message in summary.failures:
-        assert message.startswith("RuntimeError: bad luck\n")
+        where_it_is = "" if where == "user" else f"{where}, a_faulty.py:10: "  # the line of a mistake that is named
+        assert message.startswith(f"{where_it_is}RuntimeError: bad luck\n")
         assert "Traceback" in message
         assert "a_faulty.py" in message  # where it happened
     assert statuses(store) == {"a-faulty": ["failed"] * 2, "deterministic": ["ok"] * 2, "mc-dropout": ["ok"] * 2}
@@ -269,7 +270,9 @@ def test_a_fault_in_drawing_is_its_own_cells_alone(tiny_file: Path, tmp_path: Pa
     )
     suite = load_suite(str(tiny_file), ["seeds=3"], methods=["choosy"], datasets=["uneven"])
     summary = run(suite.only(["uneven"], ["choosy"]), Registry([dataset, method]), store)
-    assert [message.partition("\n")[0] for _, message in summary.failures] == ["RuntimeError: not 31"]
+    assert [message.partition("\n")[0] for _, message in summary.failures] == [
+        "draw, choosy.py:8: RuntimeError: not 31"
+    ]
     assert statuses(store)["choosy"] == ["ok", "failed", "ok"]
 
 
@@ -293,7 +296,7 @@ def test_a_faulty_dataset_takes_no_other_down(tiny_file: Path, write_plugin: Wri
     suite = load_suite(str(tiny_file), datasets=["mine"])
     summary = run(suite, Registry([write_plugin("mine", body)]), store)
     assert (summary.stored, summary.well) == (4, False)
-    assert [(r.dataset, r.reason) for r in summary.refused] == [("mine", "OSError: no disk")]
+    assert [(r.dataset, r.reason) for r in summary.refused] == [("mine", "load, mine.py:10: OSError: no disk")]
 
 
 @pytest.mark.slow

@@ -260,11 +260,11 @@ def test_a_full_disk_is_told_and_loses_nothing(part: str, small_disk: Path) -> N
 
 
 def _limited(path: str) -> None:
-    """In a child: files may not grow beyond 200 kB."""
+    """In a child: files may not grow beyond 300 kB."""
     import signal
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
     store = Store(path)
     source = np.random.default_rng(0)
     for number in range(200):
