@@ -91,19 +91,19 @@ def _finite(subject: MetricSubject) -> None:
 
 
 def _needs(subject: MetricSubject) -> None:
-    for name, forecast in subject.applicable(bare()).items():
-        try:
-            subject.value(forecast)
-        except UserError as error:
-            require(False, f"on the forecast {name!r}: {error}; declare what it needs, or return NaN")
+    _has_value(subject, bare(), "declare what it needs, or return NaN")
 
 
 def _unusual(subject: MetricSubject) -> None:
-    for name, forecast in subject.applicable(unusual()).items():
+    _has_value(subject, unusual(), "return NaN where the value is undefined")
+
+
+def _has_value(subject: MetricSubject, forecasts: Mapping[str, Forecast], advice: str) -> None:
+    for name, forecast in subject.applicable(forecasts).items():
         try:
             subject.value(forecast)
         except UserError as error:
-            require(False, f"on the forecast {name!r}: {error}; return NaN where the value is undefined")
+            require(False, f"on the forecast {name!r}: {error}; {advice}")
 
 
 def _pure(subject: MetricSubject) -> None:
