@@ -5,6 +5,8 @@ it still runs, so that the driver, which is the only writer, stores each cell th
 when the generator is; it raises `LostWorkerError` when its worker died.
 """
 
+import contextlib
+import queue
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Protocol
@@ -12,6 +14,19 @@ from typing import Any, Protocol
 Call = Callable[..., Iterator[Any]]
 
 OUT_OF_TIME = "not done within the time limit"  # how a LostWorkerError begins when that was the reason
+
+
+WAKE = object()  # put into an inbox when a call ends: then nobody waits for a message any longer
+
+
+def drain(inbox: "queue.SimpleQueue[Any]", seconds: float) -> list[Any]:
+    """Return the messages in an inbox; wait at most so many seconds for the first."""
+    found = []
+    with contextlib.suppress(queue.Empty):
+        found.append(inbox.get(timeout=seconds))
+        while True:
+            found.append(inbox.get_nowait())
+    return [message for message in found if message is not WAKE]
 
 
 class LostWorkerError(Exception):

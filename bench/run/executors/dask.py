@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from bench.errors import UserError
-from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain
 from bench.run.executors.spawn import hidden_main
 
 
@@ -99,12 +99,7 @@ class ClusterExecutor:
     def receive(self, seconds: float) -> list[Any]:
         """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
         self._require_connection()
-        found = []
-        with contextlib.suppress(queue.Empty):
-            found.append(self._inbox.get(timeout=seconds))
-            while True:
-                found.append(self._inbox.get_nowait())
-        return [message for message in found if message is not _WAKE]
+        return drain(self._inbox, seconds)
 
     def close(self, *, now: bool = False) -> None:
         """Leave the cluster; one that was started for us ends."""
@@ -131,7 +126,7 @@ class ClusterExecutor:
                 continue
             except Exception as error:  # nothing that runs would ever report: no cell's fault
                 self._lost = f"{type(error).__name__}: {error}"
-                self._inbox.put(_WAKE)
+                self._inbox.put(WAKE)
                 return
 
     def _require_connection(self) -> None:
@@ -151,10 +146,7 @@ class ClusterExecutor:
             outer.set_result(None)
         else:
             outer.set_exception(error)
-        self._inbox.put(_WAKE)
-
-
-_WAKE = object()
+        self._inbox.put(WAKE)
 
 
 @contextlib.contextmanager

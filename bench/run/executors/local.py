@@ -26,7 +26,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from bench.run.executors import OUT_OF_TIME, Call, LostWorkerError
+from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain
 from bench.run.executors.spawn import hidden_main
 
 _processes = multiprocessing.get_context("spawn")  # a fork of a process with threads is not safe
@@ -57,18 +57,13 @@ class LocalExecutor:
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
         """Start a call on the next free worker."""
         future: Future[None] = Future()
-        future.add_done_callback(lambda _: self._inbox.put(_WAKE))
+        future.add_done_callback(lambda _: self._inbox.put(WAKE))
         self._calls.put((future, call, arguments))
         return future
 
     def receive(self, seconds: float) -> list[Any]:
         """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
-        found = []
-        with contextlib.suppress(queue.Empty):
-            found.append(self._inbox.get(timeout=seconds))
-            while True:
-                found.append(self._inbox.get_nowait())
-        return [message for message in found if message is not _WAKE]
+        return drain(self._inbox, seconds)
 
     def pids(self) -> list[int]:
         """Return the workers that are alive."""
@@ -91,9 +86,6 @@ class LocalExecutor:
         for feeder in self._feeders:
             if feeder.process is not None:
                 feeder.process.kill()
-
-
-_WAKE = object()
 
 
 class _Feeder(threading.Thread):
