@@ -1,13 +1,15 @@
 """Residual networks for images: convolutions with batch norm, blocks with a shortcut, and networks of such blocks."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.api import Hidden, unchanged
+from bench.api import Hidden, Network, Problem, unchanged
+from bench.networks._activations import need_images, require_positive
 
 Shortcut = Literal["projection", "padding"]
 
@@ -96,3 +98,18 @@ class ResidualNetwork(nn.Module):
             x = hidden(stage(x))
         outputs: Tensor = self.head(x.mean((2, 3)))
         return outputs
+
+
+@dataclass(frozen=True)
+class ResidualImages(Network):
+    """The options of residual networks for images."""
+
+    width: int = 64  # channels of the first stage
+    shortcut: Shortcut = "projection"  # where the shape changes: a 1x1 convolution, or zeros for the new channels
+
+    def __post_init__(self) -> None:
+        require_positive("width", self.width)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Only images."""
+        return need_images(problem.inputs)

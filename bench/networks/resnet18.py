@@ -8,24 +8,15 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from bench.api import Network, Problem
-from bench.networks._activations import need_images, require_positive
-from bench.networks._residual import ResidualNetwork, Shortcut
+from bench.api import Problem
+from bench.networks._residual import ResidualImages, ResidualNetwork
 
 
 @dataclass(frozen=True)
-class ResNet18Network(Network):
+class ResNet18Network(ResidualImages):
     """Stages of `width` and 2, 4, 8 times as many channels; hidden activations are those after each of 8 blocks."""
 
     width: int = 64  # channels of the first stage
-    shortcut: Shortcut = "projection"  # where the shape changes: a 1x1 convolution, or zeros for the new channels
-
-    def __post_init__(self) -> None:
-        require_positive("width", self.width)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Only images."""
-        return need_images(problem.inputs)
 
     def build(self, problem: Problem, outputs: int) -> nn.Module:
         """Return the network."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from bench.api import Network, Problem
-from bench.networks._activations import need_images, require_positive
-from bench.networks._residual import ResidualNetwork, Shortcut
+from bench.api import Problem
+from bench.networks._residual import ResidualImages, ResidualNetwork, Shortcut
 
 
 class ResNet8(ResidualNetwork):
@@ -17,18 +16,10 @@ class ResNet8(ResidualNetwork):
 
 
 @dataclass(frozen=True)
-class ResNet8Network(Network):
+class ResNet8Network(ResidualImages):
     """Three stages of `width`, twice and four times as many channels; hidden activations are those after each."""
 
     width: int = 16  # channels of the first stage
-    shortcut: Shortcut = "projection"  # where the shape changes: a 1x1 convolution, or zeros for the new channels
-
-    def __post_init__(self) -> None:
-        require_positive("width", self.width)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Only images."""
-        return need_images(problem.inputs)
 
     def build(self, problem: Problem, outputs: int) -> nn.Module:
         """Return the network."""
