@@ -1,4 +1,4 @@
-"""Tables as text, as CSV and as LaTeX. Names in a table are printed and never carried out."""
+"""Tables as text, as CSV and as LaTeX. Names in a table are printed and never executed."""
 
 import csv
 import io
