@@ -55,6 +55,7 @@ from bench.metrics import Mixture as Mixture
 from bench.metrics import Normal as Normal
 from bench.metrics import NormalInverseGamma as NormalInverseGamma
 from bench.metrics import Points as Points
+from bench.metrics import Prediction as Prediction
 from bench.metrics import Probabilities as Probabilities
 from bench.metrics import Quantiles as Quantiles
 from bench.metrics import RegressionPrediction as RegressionPrediction

@@ -18,6 +18,7 @@ from bench.api.dataset import Array, Problem, Task
 from bench.api.optim import Optimizer, Step, Tensors
 from bench.api.style import Look
 from bench.api.tape import Tape
+from bench.metrics import Normal, Points, Prediction, Probabilities
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Method:
 
     Early stopping and search watch `validate`. A method that overrides `loss` but not `validate` is watched by the loss
     of its own draws, because `net(x)` need not be what it trains; `watched = "network"` declares that `net(x)`, without
-    noise, is what they should watch.
+    noise, is what they should watch. Where `predict` is overridden, too, what a draw states has no loss that the
+    harness knows, and they watch the method's own `loss` on the validation rows.
 
     `spread` declares what the variance of the draws stands for: "posterior", what is not known about the function,
     which falls with more data (`uqbench verify` checks that); "level", noise of a level that is an option, tuned or
@@ -154,10 +156,24 @@ class Method:
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         """Return one function of q at x: logits `[rows, classes]`, means `[rows, 1]`, or means and variances.
 
-        A draw that reads nothing from its tape is the same every time: then a network has one function. The tape may
-        hold noise that all rows share or noise of each row, not both.
+        A method that overrides `predict` returns the columns that it reads there. A draw that reads nothing from its
+        tape is the same every time: then a network has one function. The tape may hold noise that all rows share or
+        noise of each row, not both.
         """
         return net(x)
+
+    def predict(self, drawn: Array, task: Task) -> Prediction:
+        """Return what T drawn functions `[T, rows, columns]` state about their rows, in training units.
+
+        By default one column is a point, two are the mean and the noise variance of a normal, and the columns of a
+        classification are probabilities, the softmax of what `draw` returned. A method that overrides this gets the
+        columns as `draw` returned them. Called outside vmap; each row depends on its own values alone.
+        """
+        if task == "classification":
+            return Probabilities(drawn)
+        if drawn.shape[-1] == 1:
+            return Points(drawn[..., 0])
+        return Normal(drawn[..., 0], noise_variance=drawn[..., 1])
 
     def inspect(self, net: Net) -> dict[str, Tensor]:
         """Return tensors of a trained network to store for figures (noise levels, ...)."""

@@ -26,7 +26,7 @@ from bench.metrics.classification import (
 from bench.metrics.crps import crps_fair, crps_fair_rows, crps_gaussian, crps_gaussian_rows
 from bench.metrics.detection import auroc, average_precision, detection_scores, false_positive_rate
 from bench.metrics.discovery import catalogue, condition, declaration, find_declaration, using_metrics
-from bench.metrics.forecast import Forecast, TargetScale
+from bench.metrics.forecast import Forecast, Prediction, TargetScale
 from bench.metrics.groups import group_names, score_by_group
 from bench.metrics.intervals import (
     Intervals,
@@ -88,7 +88,8 @@ from bench.metrics.uncertainty import (
 from bench.metrics.variance_calibration import dawid_sebastiani_score, normalised_calibration_error
 
 __all__ = ["BrierSplit", "ClassPrediction", "Dirichlet", "Forecast", "Intervals", "Logits", "Metric", "MetricError"]
-__all__ += ["Mixture", "Normal", "NormalInverseGamma", "PitHistogram", "Points", "Probabilities", "QuantileCurve"]
+__all__ += ["Mixture", "Normal", "NormalInverseGamma", "PitHistogram", "Points", "Prediction"]
+__all__ += ["Probabilities", "QuantileCurve"]
 __all__ += ["Quantiles", "RegressionPrediction", "ReliabilityCurve", "RiskCoverage", "Sets", "TargetScale", "accuracy"]
 __all__ += ["adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage", "auroc"]
 __all__ += ["average_precision", "brier_score", "brier_split", "catalogue", "categorical_nll", "central_values"]

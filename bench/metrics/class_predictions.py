@@ -23,12 +23,26 @@ class ClassPrediction(ABC):
 
     @property
     @abstractmethod
-    def probabilities(self) -> FloatArray:
+    def probabilities(self) -> NDArray[Any]:
         """The probability of each class, [T, N, C]."""
+
+    @property
+    def draw_count(self) -> int:
+        """T, the number of draws."""
+        return int(self.probabilities.shape[0])
+
+    @property
+    def row_count(self) -> int:
+        """N, the number of rows."""
+        return int(self.probabilities.shape[1])
 
     @abstractmethod
     def rows(self, index: slice | NDArray[Any]) -> Self:
         """Return the prediction at some of the rows."""
+
+    @abstractmethod
+    def draws(self, first: int | None) -> Self:
+        """Return the first draws."""
 
     @property
     def model_variance(self) -> FloatArray:
@@ -38,34 +52,38 @@ class ClassPrediction(ABC):
     @property
     def noise_variance(self) -> FloatArray:
         """The mean of p (1 - p)."""
-        p = self.probabilities
+        p = self.probabilities.astype(np.float64, copy=False)
         return p * (1 - p) - self.model_variance
 
     @property
     def expected_entropy(self) -> FloatArray:
         """The mean of the entropy of the probabilities, [T, N], in nat: the part that is noise."""
-        p = self.probabilities
+        p = self.probabilities.astype(np.float64, copy=False)
         entropy: FloatArray = -(p * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum(-1)
         return entropy
 
 
 @dataclass(frozen=True, eq=False)
 class Probabilities(ClassPrediction):
-    """Probabilities that sum to 1 within 1e-3."""
+    """Probabilities that sum to 1 within 1e-3; their precision is kept, because they may be many."""
 
-    values: FloatArray
+    values: NDArray[Any]
 
     def __post_init__(self) -> None:
         values = numeric_array(self.values, "probabilities", (None, None, None))
         require_distributions(values, "probabilities")
-        object.__setattr__(self, "values", values.astype(np.float64, copy=False))
+        object.__setattr__(self, "values", values)
 
     def rows(self, index: slice | NDArray[Any]) -> Self:
         """Return the probabilities at some of the rows."""
         return replace(self, values=self.values[:, index])
 
+    def draws(self, first: int | None) -> Self:
+        """Return the first draws."""
+        return replace(self, values=self.values[:first])
+
     @property
-    def probabilities(self) -> FloatArray:
+    def probabilities(self) -> NDArray[Any]:
         """The probabilities as stated."""
         return self.values
 
@@ -85,6 +103,10 @@ class Logits(ClassPrediction):
     def rows(self, index: slice | NDArray[Any]) -> Self:
         """Return the logits at some of the rows."""
         return replace(self, values=self.values[:, index])
+
+    def draws(self, first: int | None) -> Self:
+        """Return the first draws."""
+        return replace(self, values=self.values[:first])
 
     @property
     def probabilities(self) -> FloatArray:
@@ -111,6 +133,10 @@ class Dirichlet(ClassPrediction):
     def rows(self, index: slice | NDArray[Any]) -> Self:
         """Return the distributions at some of the rows."""
         return replace(self, concentration=self.concentration[:, index])
+
+    def draws(self, first: int | None) -> Self:
+        """Return the first draws."""
+        return replace(self, concentration=self.concentration[:first])
 
     @property
     def strength(self) -> FloatArray:
@@ -159,8 +185,12 @@ class Sets(ClassPrediction):
         """Return the sets at some of the rows."""
         return replace(self, members=self.members[index], beside=self.beside.rows(index))
 
+    def draws(self, first: int | None) -> Self:
+        """Return the first draws beside the sets, which are those of all draws."""
+        return replace(self, beside=self.beside.draws(first))
+
     @property
-    def probabilities(self) -> FloatArray:
+    def probabilities(self) -> NDArray[Any]:
         """The probabilities beside the sets."""
         return self.beside.probabilities
 

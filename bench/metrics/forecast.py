@@ -24,6 +24,8 @@ from bench.metrics.mixture import LEVELS, Mixture
 from bench.metrics.predictions import RegressionPrediction, as_prediction
 from bench.metrics.sorting import sort_by_score
 
+Prediction = RegressionPrediction | ClassPrediction  # what a method may state about its rows
+
 
 @dataclass(frozen=True)
 class TargetScale:
@@ -69,12 +71,12 @@ class Forecast:
     noise_variance: float | None = None
     scale: TargetScale | None = None
     sets: NDArray[np.bool_] | None = None
-    stated: RegressionPrediction | ClassPrediction | None = None
+    stated: Prediction | None = None
 
     @classmethod
     def of(
         cls,
-        prediction: RegressionPrediction | ClassPrediction,
+        prediction: Prediction,
         observed: NDArray[Any],
         noise_variance: float | None = None,
         scale: TargetScale | None = None,

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from bench.api import Array, Results, Split
+from bench.api import Array, Prediction, Results, Split
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from bench.api import Method, Network
     from bench.training.limits import Limits
-    from bench.training.member import Fitted
+    from bench.training.predictors import Predictor
     from bench.training.rows import Prepared
 
 
@@ -53,30 +51,18 @@ class TrainedSubject(Subject):
     """A cell whose networks are trained."""
 
     data: "Prepared"
-    networks: "Sequence[Fitted]"
-    limits: "Limits"
+    predictor: "Predictor"
 
-    def draws(self, x: "Tensor", name: str) -> Array:
-        """Draw the protocol's number of functions at rows in training units; another name gives other draws."""
+    def predict(self, x: "Tensor", name: str) -> Prediction:
+        """Return the prediction in original units at rows in training units; another name gives other draws."""
         from bench.api.tape import stream
-        from bench.training.drawing import Drawing, draw
+        from bench.training.predictors import NotFiniteError
 
-        drawing = Drawing(self.method, self.networks, self.split.task, x, stream(self.seed, name), self.protocol.draws)
-        values = draw(drawing, self.limits)
-        if not np.isfinite(values).all():
-            raise DivergedError("a drawn prediction was not finite", self._first_not_finite(values, name))
-        return values
-
-    def _first_not_finite(self, values: Array, rows: str) -> str:
-        """Return the first tensor of a network that is not finite, or else the first of the drawn values."""
-        from bench.training.divergence import name_not_finite
-
-        for k, network in enumerate(self.networks):
-            if tensor := name_not_finite(network):
-                return f"{tensor} of network {k} after the fit (see finish and remember)"
-        bad = ~np.isfinite(values).all(2)
-        draw, row = np.argwhere(bad)[0]
-        return f"draw {draw} at row {row} of {rows} ({int(bad.sum())} of {bad.size} values; see draw)"
+        try:
+            prediction = self.predictor.predict(x, self.protocol.draws, stream(self.seed, name))
+        except NotFiniteError as error:
+            raise DivergedError(f"a prediction at the {name} rows was not finite", str(error)) from None
+        return self.data.original(prediction)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from bench.api import Array, Split
+from bench.api import Array, ClassPrediction, Prediction, Split
 from bench.metrics import Forecast, fit_noise_variance, score, score_by_group
 from bench.probes.base import Finding, Probe, TrainedSubject
 from bench.spec.protocol import CLOSED, Positive
@@ -37,7 +37,7 @@ class Score(Probe):
             metrics |= score_by_group(forecast, subject.split.test_groups)
         # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
         for first in self.draws:
-            if first <= len(drawn.test):  # a method may have fewer functions: as many as networks
+            if first <= drawn.test.draw_count:  # a method may have fewer functions: as many as networks
                 fewer = score(drawn.forecast(subject, first))
                 metrics |= {f"{name}@T={first}": value for name, value in fewer.items()}
         return replace(finding, metrics=metrics)
@@ -59,39 +59,43 @@ def held_out_forecast(subject: TrainedSubject) -> Forecast:
     To choose the options with the best of these is to choose options and noise together, as Gal and Ghahramani (ICML
     2016) do on a grid.
     """
-    data, held = subject.data, subject.data.rows.validation
-    observed, drawn = subject.split.train_y[held.numpy()], subject.draws(data.rows.x[held], "held out")
-    if subject.split.task == "classification":
-        return Forecast("classification", observed, drawn)
-    means, stated = data.original(drawn)
-    return Forecast("regression", observed, means, stated, fit_noise_variance(observed, means, stated), data.scale)
+    held = subject.data.rows.validation
+    observed = subject.split.train_y[held.numpy()]
+    drawn = subject.predict(subject.data.rows.x[held], "held out")
+    return Forecast.of(drawn, observed, _noise(observed, drawn), subject.data.scale)
 
 
 @plain_dataclass(frozen=True, eq=False)
 class _Draws:
-    """Functions at the test rows and, for the noise of a regression, at held-out rows; in training units."""
+    """Predictions at the test rows and, for the noise of a regression, at held-out rows; in original units."""
 
-    test: Array
-    validation: Array | None
+    test: Prediction
+    validation: Prediction | None
 
     def forecast(self, subject: TrainedSubject, first: int | None = None) -> Forecast:
         """Return the forecast of the draws, or of the first of them."""
         split, data = subject.split, subject.data
-        if split.task == "classification":
-            return Forecast("classification", split.test_y, self.test[:first])
-        means, stated = data.original(self.test[:first])
         noise = None
         if self.validation is not None:
-            held_means, held_stated = data.original(self.validation[:first])
-            noise = fit_noise_variance(split.train_y[data.rows.calibrating.numpy()], held_means, held_stated)
-        return Forecast("regression", split.test_y, means, stated, noise, data.scale)
+            noise = _noise(split.train_y[data.rows.calibrating.numpy()], self.validation.draws(first))
+        return Forecast.of(self.test.draws(first), split.test_y, noise, data.scale)
+
+
+def _noise(observed: Array, prediction: Prediction) -> float | None:
+    """Return the observation noise that fits best beside the variance that is stated; None where it has none."""
+    if isinstance(prediction, ClassPrediction):
+        return None
+    stated = prediction.variance
+    if stated is not None and not np.isfinite(stated).all():
+        return None
+    return fit_noise_variance(observed, prediction.centre, stated)
 
 
 def _draw(subject: TrainedSubject) -> _Draws:
     data, held = subject.data, subject.data.rows.calibrating
-    test = subject.draws(data.test_x, "test")
+    test = subject.predict(data.test_x, "test")
     fits_noise = subject.split.task == "regression" and len(held) > 0
-    return _Draws(test, subject.draws(data.rows.x[held], "validation") if fits_noise else None)
+    return _Draws(test, subject.predict(data.rows.x[held], "validation") if fits_noise else None)
 
 
 def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:

@@ -54,14 +54,15 @@ class SoftmaxNoise(Probe):
         row = self._row(split)
         # The random numbers of a row come after those of the rows before it.
         images = np.stack([noisy_test_images(split.test_x[: row + 1], std, subject.seed)[row] for std in self.levels])
-        draws = subject.draws(subject.data.inputs(images), "test")
+        predicted = subject.predict(subject.data.inputs(images), "test")
         true, levels = int(split.test_y[row]), np.asarray(self.levels, dtype=np.float64)
-        mean = Forecast("classification", np.full(len(levels), true), draws).mean
+        forecast = Forecast.of(predicted, np.full(len(levels), true))
+        mean = forecast.mean
         pair = [true, rival(mean, true)]
         flip = flip_level(levels, mean, true)
         arrays = {
             "levels": levels,
-            "softmax": draws[:, :, pair].transpose(1, 0, 2),
+            "softmax": forecast.draws[:, :, pair].transpose(1, 0, 2),
             "classes": np.asarray(pair),
             "image": np.asarray(split.test_x[row]),
         }

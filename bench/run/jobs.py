@@ -28,6 +28,7 @@ from bench.training.divergence import first_not_finite
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
 from bench.training.network_factory import network_factory
+from bench.training.predictors import Networks
 from bench.training.rows import Prepared, prepare, search_folds
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import Progress, fit_with_progress
@@ -199,7 +200,8 @@ def _held_out_score(
         return math.inf
     method, _ = job.configurations()[configuration].applied(job.method, job.protocol.training)
     network = finish(replace(member, method=method), fitted)
-    subject = TrainedSubject(method, job.network, job.protocol, job.split, member.seed, data, [network], limits)
+    predictor = Networks(method, [network], job.split.task, limits)
+    subject = TrainedSubject(method, job.network, job.protocol, job.split, member.seed, data, predictor)
     name = "nll_categorical" if criterion == "nll" and job.split.task == "classification" else criterion
     try:
         value = score(held_out_forecast(subject), [name]).get(name, math.inf)
@@ -282,7 +284,8 @@ def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
             finish(_member(job, method, training, data, _network_seed(job, k)), network)
             for k, network in enumerate(networks)
         ]
-        subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, data, networks, limits)
+        predictor = Networks(method, networks, job.split.task, limits)
+        subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, data, predictor)
         try:
             found = job.probe.measure(subject)
         except DivergedError as error:

@@ -19,6 +19,8 @@ def method_checks() -> Iterator[Check[MethodSubject]]:
     yield Check("skip", "skip returns None or a reason, and not a reason for every task", _skip)
     yield Check("shapes", "draws have the right shape and are float32", method_draws.check_shapes)
     yield Check("finite", "draws are finite near the data and far from it", method_draws.check_finite)
+    stated = "what it states about a row depends on that row and draw alone"
+    yield Check("prediction", stated, method_draws.check_prediction)
     yield Check("probabilities", "the probabilities of the classes sum to 1", method_draws.check_probabilities)
     yield Check("seeded", "the same seed gives the same draws to the last bit", method_draws.check_seeded)
     yield Check("draws-differ", "draws that read random numbers differ, networks too", method_draws.check_draws_differ)

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.api import Array
+from bench.api import Array, Forecast, Prediction
 from bench.testing.check import NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, split_of, train
 from bench.testing.subject import MethodSubject
-from bench.training.member import Fitted
+from bench.training.member import Fitted, states_itself
 
 FAR = 50.0  # standard deviations of the inputs
 # For statistics that are standard normal if the draws are exchangeable: about one false alarm in a million.
@@ -30,8 +30,9 @@ def check_shapes(subject: MethodSubject) -> None:
         require(draws.shape[:2] == (count, rows), f"{found}; draw must return one line for each row of x")
         advice = "keep the dtype of x (float32), and create tensors with x.new_tensor(...)"
         require(draws.dtype == np.float32, f"draws are {draws.dtype}; {advice}")
-        if cell.split.task == "regression":
-            require(draws.shape[2] in (1, 2), f"{draws.shape[2]} columns; return means, or means and variances")
+        if cell.split.task == "regression" and not states_itself(cell.method):
+            found = f"{draws.shape[2]} columns; return means, or means and variances, or write predict"
+            require(draws.shape[2] in (1, 2), found)
             stated = draws[..., 1:]
             require((stated > 0).all(), "a stated variance is not positive; pass it through softplus or exp")
         one = cell.draws(1, x=cell.data.test_x[:1])
@@ -50,15 +51,45 @@ def check_finite(subject: MethodSubject) -> None:
 def check_probabilities(subject: MethodSubject) -> None:
     """Every draw has one probability per class, and they sum to 1."""
     cell = subject.only("classification")
-    draws = cell.draws(6)
+    probabilities = Forecast.of(cell.predict(6), cell.split.test_y).draws
     classes = cell.split.classes
-    columns = draws.shape[2]
+    columns = probabilities.shape[2]
     require(columns == classes, f"{columns} columns for {classes} classes; return one logit for each class")
-    off = float(np.abs(draws.sum(-1, dtype=np.float64) - 1).max())
+    off = float(np.abs(probabilities.sum(-1, dtype=np.float64) - 1).max())
     require(
-        off < 1e-5 and (draws >= 0).all(),
+        off < 1e-5 and (probabilities >= 0).all(),
         f"sums of probabilities differ from 1 by up to {off:.2g}; draw must return logits",
     )
+
+
+def check_prediction(subject: MethodSubject) -> None:
+    """What the draws state about a row does not depend on the other rows, nor on the draws after it."""
+    for cell in subject.cells:
+        if not states_itself(cell.method):
+            continue
+        x, stated = cell.data.test_x, cell.predict(6)
+        part = cell.predict(6, x=x[:7]) if cell.random else stated.rows(slice(0, 7))
+        drawn = cell.method.predict(cell.draws(6)[:, :7], cell.split.task)
+        for other in (part, drawn):
+            found = _difference(stated.rows(slice(0, 7)), other)
+            require(found < 1e-4, f"a row's prediction changes by {found:.2g} with the other rows; see predict")
+        first = cell.method.predict(cell.draws(6)[:1], cell.split.task)
+        found = _difference(stated.draws(1), first)
+        require(found < 1e-4, f"the first draw's prediction changes by {found:.2g} with later draws; see predict")
+
+
+def _difference(one: Prediction, other: Prediction) -> float:
+    """Return the largest difference of all numbers that two predictions hold."""
+    gaps = [
+        np.abs(np.nan_to_num(a, posinf=1e30, neginf=-1e30) - np.nan_to_num(b, posinf=1e30, neginf=-1e30)).max()
+        for a, b in zip(_numbers(one), _numbers(other), strict=True)
+    ]
+    return float(max(gaps))
+
+
+def _numbers(prediction: Prediction) -> list[Array]:
+    values = [getattr(prediction, field.name) for field in fields(prediction)]  # type: ignore[arg-type]
+    return [np.asarray(value, dtype=np.float64) for value in values if isinstance(value, np.ndarray)]
 
 
 def check_seeded(subject: MethodSubject) -> None:

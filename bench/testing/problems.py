@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array, Method, Network, Problem, Split, Task
+from bench.api import Array, Method, Network, Prediction, Problem, Split, Task
 from bench.api.tape import BlankTape, stream
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec
@@ -17,6 +17,7 @@ from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish
 from bench.training.network_factory import network_factory
+from bench.training.predictors import Networks
 from bench.training.rows import Prepared, prepare
 from bench.training.stack import fit
 
@@ -67,6 +68,11 @@ class Cell:
         """Return drawn values `[T, rows, outputs]` in training units, at the test rows unless others are given."""
         x = self.data.test_x if x is None else x
         return draw(Drawing(self.method, self.networks, self.split.task, x, seed, count), limits)
+
+    def predict(self, count: int, *, x: Any = None, seed: int = 1) -> Prediction:
+        """Return what this many draws state, in training units, at the test rows unless others are given."""
+        x = self.data.test_x if x is None else x
+        return Networks(self.method, self.networks, self.split.task, STACK).predict(x, count, seed)
 
     @property
     def random(self) -> bool:

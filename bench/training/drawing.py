@@ -20,7 +20,7 @@ from bench.training.draw_cache import cached_layers
 from bench.training.flops import count_work
 from bench.training.guards import guarded, place_of
 from bench.training.limits import Limits, is_large, threads
-from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors
+from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors, states_itself
 from bench.training.network_factory import runs_alone
 
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
@@ -44,7 +44,7 @@ class Drawing:
 
 
 def draw(job: Drawing, limits: Limits = Limits()) -> Array:
-    """Return the drawn values `[T, rows, outputs]`: probabilities, means, or means and variances.
+    """Return the drawn values `[T, rows, outputs]`, as the method's `predict` takes them.
 
     T is `job.draws`, or the number of networks if the method's draws read no random numbers.
     """
@@ -148,10 +148,11 @@ class Functions:
         normals = torch.stack([torch.cat([n for n, _ in row]) for row in tapes]).to(x.device)
         uniforms = torch.stack([torch.cat([u for _, u in row]) for row in tapes]).to(x.device)
         module = networks[0].module.eval()
+        softmax = job.task == "classification" and not states_itself(job.method)
 
         def one(tensors: Tensors, normals: Tensor, uniforms: Tensor) -> Tensor:
             outputs = job.method.draw(Net(module, *tensors), x, Tape(normals, uniforms))
-            return outputs.softmax(-1) if job.task == "classification" else outputs
+            return outputs.softmax(-1) if softmax else outputs
 
         over_turns = vmap(one, in_dims=(None, 0, 0))
         if len(networks) == 1:
@@ -177,8 +178,13 @@ def _check_outputs(job: Drawing, outputs: Tensor) -> None:
     """Raise if the outputs cannot be logits or means."""
     if outputs.ndim != 2:
         raise ValueError(f"draw must return [rows, outputs], got shape {list(outputs.shape)}")
+    if states_itself(job.method):
+        return
     if job.task == "regression" and outputs.shape[1] not in (1, 2):
-        raise ValueError(f"draw must return means, or means and variances, got {outputs.shape[1]} columns")
+        raise ValueError(
+            f"draw must return means, or means and variances, got {outputs.shape[1]} columns; "
+            "a method that states something else says in predict what its columns are"
+        )
     sums = outputs.sum(1)
     if job.task == "classification" and (outputs >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-6):
         raise ValueError("draw must return logits; these rows are probabilities already")

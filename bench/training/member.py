@@ -296,6 +296,11 @@ def _net(module: nn.Module, tensors: Parts) -> Net:
     return Net(module, tensors["params"], tensors["buffers"], tensors["memory"])
 
 
+def states_itself(method: Method) -> bool:
+    """Return whether the method says itself what the columns of its draws are."""
+    return type(method).predict is not Method.predict
+
+
 def watches_draws(method: Method) -> bool:
     """Return whether the validation loss is that of the method's draws: `net(x)` need not be what its `loss` trains."""
     kind = type(method)
@@ -305,10 +310,10 @@ def watches_draws(method: Method) -> bool:
 
 
 def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
-    if member.training.validate == "noisy":
-        return method.loss(net, batch, tape)
-    if not watches_draws(method):
+    if not watches_draws(method) and member.training.validate != "noisy":
         return method.validate(net, batch)
+    if member.training.validate == "noisy" or states_itself(method):
+        return method.loss(net, batch, tape)
     try:
         return torch.stack([draw_loss(batch, method.draw(net, batch.x, tape)) for _ in range(WATCHED_DRAWS)]).mean()
     except KeyError as error:

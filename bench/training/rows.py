@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.api import Array, Split, as_float32
+from bench.api import Array, ClassPrediction, Prediction, Split, as_float32
 from bench.api.tape import generator
 from bench.metrics import TargetScale
 from bench.spec.protocol import Protocol
@@ -29,11 +29,11 @@ class Prepared:
     scale: TargetScale | None
     inputs: Callable[[Array], Tensor]  # converts rows in original units to training units, on the device
 
-    def original(self, draws: Array) -> tuple[Array, Array | None]:
-        """Return regression draws `[T, N, 1 or 2]` in original units: means `[T, N]` and stated variances, if any."""
-        means = draws[..., 0].astype(np.float64) * self.target_std + self.target_mean
-        stated = draws[..., 1].astype(np.float64) * self.target_std**2 if draws.shape[-1] == 2 else None
-        return means, stated
+    def original(self, prediction: Prediction) -> Prediction:
+        """Return a prediction in original units; classes have none."""
+        if isinstance(prediction, ClassPrediction):
+            return prediction
+        return prediction.affine(self.target_std, self.target_mean)
 
 
 def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -202,5 +202,5 @@ def test_a_prediction_that_is_not_finite_is_divergence(table: Any, where: str, l
     protocol = Protocol(training=training, scale_inputs=False, draws=2, probe=table)
     ((_, outcome),) = outcomes([Job(FiniteAtDarkImages(), protocol, split, 0)])
     assert outcome.status == "diverged", outcome.message
-    assert outcome.message.startswith(f"a drawn prediction was not finite{where}")
+    assert outcome.message.startswith(f"a prediction at the test rows was not finite{where}")
     assert not outcome.metrics

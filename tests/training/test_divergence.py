@@ -128,11 +128,11 @@ class BadDraw(Method):
 
 
 def test_predictions_that_are_not_finite_are_named() -> None:
-    first = "a drawn prediction was not finite; first not finite: "
+    first = "a prediction at the test rows was not finite; first not finite: "
     told = outcome_of(BadFinish())
     assert (told.status, told.message) == (
         "diverged",
         first + "memory['spread'] of network 0 after the fit (see finish and remember)",
     )
     told = outcome_of(BadDraw())
-    assert (told.status, told.message) == ("diverged", first + "draw 0 at row 1 of test (5 of 15 values; see draw)")
+    assert (told.status, told.message) == ("diverged", first + "draw 0 at row 1 (5 of 15 values; see draw)")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from bench.api import Array, Split
+from bench.api import Array, Normal, Points, Probabilities, Split
 from bench.spec.protocol import Protocol
 from bench.training.folds import folds
 from bench.training.rows import held_out, prepare, search_folds
@@ -77,14 +77,15 @@ def test_a_constant_feature_stays_harmless(value: float, dtype: type, split: Spl
 
 def test_back_to_original_units(split: Split) -> None:
     ready = prepare(split, Protocol(), 0, "cpu")
-    draws = ready.rows.y.numpy()[None, :, None]
-    means, stated = ready.original(draws)
-    assert stated is None
-    np.testing.assert_allclose(means[0], split.train_y, rtol=1e-5)
-    variance = np.full_like(draws, 0.25)
-    _, stated = ready.original(np.concatenate([draws, variance], -1))
-    assert stated is not None
-    np.testing.assert_allclose(stated, 0.25 * split.train_y[ready.rows.train.numpy()].var())
+    draws = ready.rows.y.numpy()[None]
+    points = ready.original(Points(draws))
+    assert isinstance(points, Points)
+    np.testing.assert_allclose(points.values[0], split.train_y, rtol=1e-5)
+    stated = ready.original(Normal(draws, noise_variance=np.full_like(draws, 0.25)))
+    assert isinstance(stated, Normal)
+    np.testing.assert_allclose(stated.variance, 0.25 * split.train_y[ready.rows.train.numpy()].var())
+    classes = Probabilities(np.full((1, 4, 2), 0.5))
+    assert ready.original(classes) is classes
 
 
 def test_without_scaling_the_rows_are_as_they_came(split: Split) -> None:
