@@ -136,8 +136,9 @@ def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
         raise UserError(f"network {protocol.network.name!r} {reason}")
     if protocol.training.augmentation != "none" and len(split.problem.inputs) != 3:
         raise UserError(f"training.augmentation is for images, not for rows of {split.problem.inputs}")
-    if protocol.search != "none" and protocol.search_by == "crps" and split.task == "classification":
-        raise UserError('search_by = "crps" is for regression; classes can be searched by "nll" or "loss"')
+    by = protocol.search_by
+    if protocol.search != "none" and by in ("crps", "nll_mixture") and split.task == "classification":
+        raise UserError(f'search_by = "{by}" is for regression; classes can be searched by "nll" or "loss"')
 
 
 def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "") -> Network:

@@ -89,9 +89,10 @@ class Protocol:
     scale_inputs: StrictBool = True  # each feature or image channel to mean 0 and variance 1
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
     search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
-    folds: Annotated[int, Field(ge=2, strict=True)] = 5  # of the cross-validation that a search judges by
+    # Of the cross-validation that a search judges by; 1: it judges on the validation rows alone.
+    folds: Annotated[int, Field(ge=1, strict=True)] = 5
     # How a search judges a configuration on the held-out rows of a fold: by the validation loss, or by drawing.
-    search_by: Literal["loss", "nll", "crps"] = "loss"
+    search_by: Literal["loss", "nll", "nll_mixture", "crps"] = "loss"
     refit: StrictBool = False  # after a search: train on the validation rows, too, for the epochs that the folds needed
     grid: dict[Searched, list[NotNegative]] = Field(default_factory=dict)  # what a search tries of the training
     probe: ProbeSpec = Field(default_factory=lambda: {"kind": "test"})
@@ -101,6 +102,8 @@ class Protocol:
             raise ValueError("training.patience watches the validation loss: give validation a share above 0")
         if self.validation + self.calibration >= 1:
             raise ValueError("validation and calibration: their shares leave no rows to train on")
+        if self.search != "none" and self.folds == 1 and not self.validation:
+            raise ValueError("folds = 1 judges a search on the validation rows: give validation a share above 0")
         if self.refit and self.search == "none":
             raise ValueError('refit trains for the epochs that a search has found: give search = "grid"')
         if empty := [name for name, values in self.grid.items() if not values]:

@@ -46,7 +46,12 @@ def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor, 
 
 
 def search_folds(rows: int, protocol: Protocol, seed: int) -> list[tuple[Tensor, Tensor]]:
-    """Return the folds of a search, (training, held-out) rows each; calibration rows are in none of them."""
+    """Return the folds of a search, (training, held-out) rows each; calibration rows are in none of them.
+
+    One fold alone holds out the validation rows.
+    """
+    if protocol.folds == 1:
+        return [held_out(rows, protocol, seed)[:2]]
     if not protocol.calibration:
         return folds(rows, protocol.folds, seed)
     train, validation, _ = held_out(rows, protocol, seed)

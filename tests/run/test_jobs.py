@@ -204,7 +204,7 @@ def test_what_is_given_a_value_is_not_searched(searched: str) -> None:
     ("change", "told"),
     [
         ("search=gird", "search"),
-        ("folds=1", "folds"),
+        ("folds=0", "folds"),
         ("grid.learning_rate=[]", "at least one value"),
         ("grid.learning_rate=[0.0]", "trains nothing"),
         ("grid.momentum=[0.9]", "grid"),
