@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bench.api import Batch, Look, Method, Net, Tape
+from bench.methods._dropout import keep
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,3 @@ class MCDropout(Method):
     def mask(self, shape: Sequence[int], tape: Tape) -> Tensor:
         """Return a mask of hidden units."""
         return keep(shape, self.rate, tape)
-
-
-def keep(shape: Sequence[int], rate: float, tape: Tape) -> Tensor:
-    """Return a mask that keeps the mean."""
-    return (tape.uniform(shape) >= rate) / (1 - rate)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from bench.api import Batch, Look, Net, Problem, Tape
 from bench.methods._bayes import Bayesian, negative_log_likelihood, require_positive
-from bench.methods.mc_dropout import keep
+from bench.methods._dropout import keep
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The classification suites: digits is run, the two of CIFAR-10 are read and compared with the paper."""
+"""Built-in suites: digits is run; those of CIFAR-10 and of MC dropout's authors are compared with their papers."""
 
 from contextlib import closing
 from pathlib import Path
@@ -49,3 +49,25 @@ def test_the_suite_for_a_cpu_differs_from_the_papers_in_length_only() -> None:
         suite["protocol"]["training"].pop("epochs")
         suite["methods"]["deep-ensemble"].pop("networks")
     assert full == short
+
+
+def test_the_suite_of_gal_and_ghahramani_follows_their_experiment() -> None:
+    """The settings of experiment.py and net/net.py in github.com/yaringal/DropoutUncertaintyExps, commit 6eb4497."""
+    suite = load_suite("uci-gal")
+    for name in suite.datasets:
+        protocol = suite.protocol_for(name, "mc-dropout-prior")
+        training = protocol.training
+        assert (training.optimizer, training.learning_rate, training.weight_decay) == ("adam", 0.001, 0.0)
+        assert (training.epochs, training.batch, training.partial_batch, training.patience) == (4000, 128, True, 0)
+        assert protocol.network.options == {"hidden": [50]}
+        assert (protocol.validation, protocol.folds, protocol.refit) == (0.2, 1, True)
+        assert (protocol.search, protocol.search_by, protocol.draws) == ("grid", "nll_mixture", 10_000)
+    assert suite.methods["mc-dropout-prior"].space["rate"] == [0.005, 0.01, 0.05, 0.1]
+    # Their precisions, in original units, as standard deviations in training units: within the grid of the suite.
+    spread = {"boston": 9.19, "concrete": 16.70, "energy": 10.08, "yacht": 15.14}
+    precisions = {"boston": (0.1, 0.2), "concrete": (0.025, 0.075), "energy": (0.25, 0.75), "yacht": (0.25, 0.75)}
+    noises = suite.methods["mc-dropout-prior"].space["noise"]
+    assert set(suite.datasets) == set(precisions)
+    for name, taus in precisions.items():
+        for tau in taus:
+            assert min(noises) <= tau**-0.5 / spread[name] <= max(noises)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from scipy.special import logsumexp
 from scipy.stats import norm
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from bench.api import Net, Split
 from bench.api.tape import stream
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
+from bench.methods.mc_dropout_prior import MCDropoutPrior
 from bench.metrics import fit_noise_variance
 from bench.networks.mlp import MLPNetwork
 from bench.plan.cells import Refused, plan
@@ -29,7 +31,7 @@ from bench.training.drawing import Drawing, draw
 from bench.training.folds import folds
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
-from bench.training.rows import prepare
+from bench.training.rows import held_out, prepare
 from bench.training.search import Selection
 from bench.training.stack import fit
 from tests.fixtures.suites import tiny_suite
@@ -99,15 +101,39 @@ def test_a_search_by_nll_is_what_a_loop_over_rates_and_folds_finds(split: Split)
 
 
 @pytest.mark.slow
+def test_a_search_by_the_mixture_log_score_is_that_of_the_stated_noise_on_one_hold_out(split: Split) -> None:
+    """Gal and Ghahramani's search: rate and noise by the log likelihood of the mixture, then a fit on all rows."""
+    protocol = replace(PROTOCOL, search_by="nll_mixture", folds=1, validation=0.2, refit=True)
+    noises = [0.05, 0.3, 2.0]
+    selection, outcome = run_one(Job(MCDropoutPrior(), protocol, split, SEED, space={"noise": noises}))
+    assert selection is not None
+    train, held, _ = held_out(ROWS, protocol, SEED)
+    data, seed = prepare(split, protocol, SEED, "cpu", (train, held)), stream(SEED, "fold", 0)
+    observed = split.train_y[held.numpy()]
+    for c, noise in enumerate(noises):
+        one = member_on(data.rows, split, MCDropoutPrior(noise=noise), seed, siblings=3)
+        ((_, fitted),) = fit([one])
+        drawn = draw(
+            Drawing(one.method, [fitted], "regression", data.rows.x[held], stream(seed, "held out"), 20)
+        ).astype(float)
+        means = drawn[..., 0] * data.target_std + data.target_mean
+        rows = logsumexp(norm.logpdf(observed, means, noise * data.target_std), axis=0) - np.log(20)
+        assert selection.losses[c][0] == pytest.approx(-rows.mean(), rel=1e-4)
+    assert selection.best is not None
+    assert outcome.training["search"]["chosen"] == {"noise": noises[selection.best]}
+    assert "nll_mixture" in outcome.metrics  # of the noise that was stated: no row is left to fit another on
+
+
+@pytest.mark.slow
 def test_the_criterion_decides(split: Split) -> None:
     chosen = {}
-    criteria: Any = ("loss", "nll", "crps")
+    criteria: Any = ("loss", "nll", "nll_mixture", "crps")
     for criterion in criteria:
         job = Job(MCDropout(), replace(PROTOCOL, search_by=criterion), split, SEED, space={"rate": RATES})
         selection, _ = run_one(job)
         assert selection is not None
         chosen[criterion] = selection.losses
-    assert chosen["loss"] != chosen["nll"] != chosen["crps"]
+    assert len({repr(losses) for losses in chosen.values()}) == 4
 
 
 @dataclass(frozen=True)
@@ -155,13 +181,14 @@ def test_the_best_epoch_is_the_one_whose_weights_were_kept(split: Split) -> None
     assert all(torch.equal(shorter.params[name], value) for name, value in fitted.params.items())
 
 
-def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("criterion", ["crps", "nll_mixture"])
+def test_what_does_not_go_together_is_refused(tmp_path: Path, criterion: str) -> None:
     with pytest.raises(ValidationError, match="refit trains for the epochs that a search has found"):
         Protocol(refit=True)
     path = tmp_path / "classes.toml"
-    text = tiny_suite("[datasets.digits]\n", search="grid", search_by="crps")
+    text = tiny_suite("[datasets.digits]\n", search="grid", search_by=criterion)
     path.write_text(text, "utf-8")
     planned = list(plan(load_suite(str(path)).only(["digits"], ["deterministic"]), Registry()))
     (refused,) = (each for each in planned if isinstance(each, Refused))
-    assert 'search_by = "crps" is for regression' in refused.reason
+    assert f'search_by = "{criterion}" is for regression' in refused.reason
     assert json.dumps("nll") in refused.reason

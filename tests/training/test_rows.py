@@ -157,3 +157,15 @@ def test_calibration_rows_are_in_no_fold_of_a_search() -> None:
     for (a, b), (c, d) in zip(search_folds(N, Protocol(folds=4), 3), folds(N, 4, 3), strict=True):
         assert torch.equal(a, c)
         assert torch.equal(b, d)
+
+
+@pytest.mark.parametrize("calibration", [0.0, 0.2])
+def test_one_fold_holds_out_the_validation_rows(calibration: float) -> None:
+    protocol = Protocol(validation=0.3, calibration=calibration, search="grid", folds=1)
+    train, validation, _ = held_out(N, protocol, 3)
+    ((one, other),) = search_folds(N, protocol, 3)
+    assert torch.equal(one, train)
+    assert torch.equal(other, validation)
+    assert len(other) == 15
+    with pytest.raises(ValidationError, match="folds = 1 judges a search on the validation rows"):
+        Protocol(validation=0.0, search="grid", folds=1)
