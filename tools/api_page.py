@@ -33,7 +33,8 @@ work, [tutorial.md](tutorial.md) a method step by step.
 # In the order in which an author meets them; a test compares these names with bench.api.__all__.
 SECTIONS = {
     "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
-    "Predictions": "RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
+    "Estimators": "Estimator Examples BaseMethod",
+    "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
     "Probabilities Logits Dirichlet Sets",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
     "extract by_hand import_torchvision corruptions",
@@ -49,6 +50,7 @@ ALIASES = {
     "Block": "What a section consists of: `Text`, `Facts`, `Table` or `Figure`.",
     "Hidden": "What a method does to a hidden activation: a function of a tensor that returns one of the same shape.",
     "NewNetwork": "A function that builds the suite's network with a given number of outputs.",
+    "Prediction": "What a method may state about its rows: a `RegressionPrediction` or a `ClassPrediction`.",
     "Tensors": "Tensors by name: `Mapping[str, Tensor]`.",
     "Task": "`'regression'` or `'classification'`.",
 }

@@ -29,7 +29,8 @@ from bench.metrics import declaration
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.stats.sequential import doubling
 from bench.stats.tests import Array
 from bench.store.results import StoredResults

@@ -3,6 +3,7 @@
 from bench import stats as stats
 from bench.api import corruptions as corruptions
 from bench.api import style as style
+from bench.api.base_method import BaseMethod as BaseMethod
 from bench.api.dataset import Array as Array
 from bench.api.dataset import Dataset as Dataset
 from bench.api.dataset import Problem as Problem
@@ -10,6 +11,8 @@ from bench.api.dataset import Split as Split
 from bench.api.dataset import Task as Task
 from bench.api.dataset import float_options as float_options
 from bench.api.dataset import options as options
+from bench.api.estimator import Estimator as Estimator
+from bench.api.estimator import Examples as Examples
 from bench.api.method import Batch as Batch
 from bench.api.method import Method as Method
 from bench.api.method import Net as Net

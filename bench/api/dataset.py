@@ -1,7 +1,7 @@
 """A dataset gives numbered splits of its rows, in original units. Nothing here loads torch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +20,7 @@ class Problem:
     task: Task
     inputs: tuple[int, ...]
     outputs: int
+    rows: int = field(default=0, compare=False, repr=False)  # for training, held-out ones included; 0: not known
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Split:
     def problem(self) -> Problem:
         """What a network has to predict on this split."""
         outputs = self.classes if self.task == "classification" else 1
-        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs)
+        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs, len(self.train_x))
 
 
 class Dataset:

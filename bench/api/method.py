@@ -4,7 +4,7 @@ Its author writes one ordinary network's code (how it is built, what its loss is
 harness does stacking, seeds, T, chunks, devices and early stopping.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from bench.api.base_method import BaseMethod
 from bench.api.dataset import Array, Problem, Task
 from bench.api.optim import Optimizer, Step, Tensors
-from bench.api.style import Look
 from bench.api.tape import Tape
 from bench.metrics import Normal, Points, Prediction, Probabilities
 
@@ -74,7 +74,7 @@ class Net:
 NewNetwork = Callable[[int], nn.Module]
 
 
-class Method:
+class Method(BaseMethod):
     """How one network is trained and how one function is drawn.
 
     Subclass it as a frozen dataclass whose fields are the hyper-parameters. **Float fields may differ between the
@@ -97,20 +97,9 @@ class Method:
     trained; "aleatoric", the noise of the data, or nothing, because there is one function.
     """
 
-    version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
     early_stopping: ClassVar[bool] = True  # False: train all epochs, where the end of the training is what is kept
     watched: ClassVar[Literal["network", "draw"] | None] = None  # by early stopping and search; None: see above
-    spread: ClassVar[Literal["posterior", "level", "aleatoric"]] = (
-        "posterior"  # what its draws' variance is about; see above
-    )
-    search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}  # options worth searching, and the values to try
-    expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
-    look: ClassVar[Look | None] = None  # how figures draw it; None: a look that depends on its name alone
     networks: int = 1  # independently trained networks of one cell; draw t comes from network t mod networks
-
-    def skip(self, problem: Problem) -> str | None:
-        """Return why this method cannot do the problem, or None."""
-        return None
 
     def build(self, problem: Problem, new_network: NewNetwork) -> nn.Module:
         """Return one freshly initialised network; `new_network(outputs)` makes the suite's architecture."""

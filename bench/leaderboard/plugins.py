@@ -30,13 +30,16 @@ def about_method(spec: PluginSpec, registry: Registry) -> About:
     try:
         method, changed = _build("method", spec, registry)
         summary, text = _docstrings(registry.plugins("method")[spec.name].module().__doc__, type(method))
-        facts = [("networks trained for a result", str(method.networks))]
-        if not method.early_stopping:
-            facts.append(("early stopping", "no: it trains all epochs"))
+        facts = [("training", "its own, in a process by itself")] if method.alone else _facts_of_networks(method)
         facts += [(f"fails the check {check}", reason) for check, reason in method.expected_failures.items()]
         return About(*_identity(spec), summary, text, tuple(options_of(method)), tuple(facts), absent=changed)
     except Exception as error:  # whatever a plug-in does when it is made must not cost the page
         return _absent(spec, error)
+
+
+def _facts_of_networks(method: Any) -> list[tuple[str, str]]:
+    stopping = [] if method.early_stopping else [("early stopping", "no: it trains all epochs")]
+    return [("networks trained for a result", str(method.networks)), *stopping]
 
 
 def about_dataset(spec: PluginSpec, registry: Registry) -> About:

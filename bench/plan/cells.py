@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Dataset, Method, Network, Split, options
+from bench.api import BaseMethod, Dataset, Network, Split, options
 from bench.errors import UserError
 from bench.metrics import group_names
 from bench.plan.suite import Suite
@@ -25,7 +25,7 @@ from bench.plugins.registry import Kind, PluginError, Registry
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.plugin import PluginSpec
-from bench.spec.protocol import Protocol
+from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import HARNESS, CellSpec
 
 
@@ -35,7 +35,7 @@ class Task:
 
     dataset: str
     method: str
-    plugin: Method
+    plugin: Any  # a Method or an Estimator
     network: Network
     protocol: Protocol
     splits: tuple[Split, ...]
@@ -58,7 +58,7 @@ Planned = Task | Refused
 
 def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
     """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time."""
-    methods: dict[str, Method | PluginError] = {}
+    methods: dict[str, BaseMethod | PluginError] = {}
     for name, method_entry in suite.methods.items():
         plugin, where = method_entry.use or name, f"{suite.where}: methods.{name}"
         try:
@@ -88,7 +88,7 @@ def _plan_dataset(
     registry: Registry,
     name: str,
     dataset: Dataset | PluginError,
-    methods: dict[str, Method | PluginError],
+    methods: dict[str, BaseMethod | PluginError],
 ) -> Iterator[Planned]:
     if isinstance(dataset, PluginError):
         yield Refused(name, "", str(dataset), fault=True)
@@ -116,6 +116,7 @@ def _plan_dataset(
             if reason := method.skip(splits[0].problem):
                 yield Refused(name, label, reason, fault=False)
                 continue
+            _check_changes(suite, label, method)
             network = make_network(suite, registry, name, label)
             _check_protocol(suite.protocol_for(name, label), network, splits[0])
             specs = [
@@ -141,6 +142,16 @@ def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
         raise UserError(f'search_by = "{by}" is for regression; classes can be searched by "nll" or "loss"')
 
 
+def _check_changes(suite: Suite, label: str, method: BaseMethod) -> None:
+    """Raise if a suite changes the training of a method that trains in its own way."""
+    changed = sorted({"training", "grid"} & suite.methods[label].changes.keys()) if method.alone else []
+    if changed:
+        raise UserError(
+            f"{suite.where}: methods.{label}.{changed[0]}: an estimator trains in its own way; give its options, or a "
+            "grid of them"
+        )
+
+
 def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "") -> Network:
     """Return the network of a dataset, as a method changes it; raises for a name or an option that does not exist."""
     wanted = suite.protocol_for(dataset, method).network
@@ -152,13 +163,13 @@ def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "
 
 
 def build_spec(
-    suite: Suite, registry: Registry, dataset: tuple[str, Dataset], method: tuple[str, Method], data: str, seed: int
+    suite: Suite, registry: Registry, dataset: tuple[str, Dataset], method: tuple[str, BaseMethod], data: str, seed: int
 ) -> CellSpec:
     """Return the specification of a cell of a suite.
 
     Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
     """
-    entry, protocol = suite.methods[method[0]], suite.protocol_for(dataset[0], method[0])
+    entry, protocol = suite.methods[method[0]], _protocol_of(method[1], suite.protocol_for(dataset[0], method[0]))
     network = make_network(suite, registry, dataset[0], method[0])
     protocol = replace(protocol, network=plugin_spec(registry, "network", protocol.network.name, network))
     # What the suite gives a value is not searched; its grid comes before the method's own values.
@@ -177,7 +188,12 @@ def build_spec(
     )
 
 
-def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | Method | Network) -> PluginSpec:
+def _protocol_of(method: BaseMethod, protocol: Protocol) -> Protocol:
+    """Return the protocol without what does not apply to the method: an estimator trains in its own way."""
+    return replace(protocol, training=Training(), grid={}) if method.alone else protocol
+
+
+def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | BaseMethod | Network) -> PluginSpec:
     """Return the part of a specification that describes a plug-in."""
     return PluginSpec(*registry.identity(kind, name), str(plugin.version), _plain(options(plugin)))
 

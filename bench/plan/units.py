@@ -44,8 +44,11 @@ class Estimate:
     seconds_beside: float  # drawing and scoring
     bytes: int
     large: bool  # trains by itself, not in a stack
+    apart: bool = False  # every cell is computed in a process of its own
 
 
+# Of a cell whose method trains in its own way: nobody knows how long it takes.
+APART = Estimate(steps=0.0, seconds_a_member_step=0.0, networks=1, seconds_beside=3.0, bytes=0, large=False, apart=True)
 # Of a cell that is tried again: every seed by itself.
 UNKNOWN = Estimate(steps=0.0, seconds_a_member_step=0.0, networks=1, seconds_beside=LONGEST, bytes=0, large=False)
 
@@ -104,6 +107,10 @@ class Units:
         if missing:
             if make_probe(task.protocol.probe).together:
                 self.add(TOGETHER, _estimate_together(task, self._estimates.get(TOGETHER)), missing)
+                return
+            if task.plugin.alone:
+                for cell in missing:
+                    self.add((task.dataset, task.method, cell.key), APART, [cell])
                 return
             kind, _ = training_form(task.plugin)
             space = read_spec(missing[0].spec).space

@@ -14,6 +14,7 @@ import bench
 from bench.errors import UserError
 from bench.plugins.registry import in_one_line
 
+HOOKED = ("BaseMethod", "Method", "Estimator", "Dataset", "Report")  # classes whose methods are an author's hooks
 LONGEST = 300  # characters of another library's message; the traceback has all of it
 
 # torch explains in a paragraph what a hook under `vmap` may not do; its author needs a line.
@@ -113,7 +114,7 @@ def _hook(frame: FrameType) -> str:
     name, subject = frame.f_code.co_name, frame.f_locals.get("self")
     for kind in type(subject).__mro__ if subject is not None else ():
         if kind.__module__.startswith("bench.api.") and name in vars(kind) and not name.startswith("_"):
-            return name if kind.__name__ in ("Method", "Dataset", "Report") else ""
+            return name if kind.__name__ in HOOKED else ""
     return ""
 
 

@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from bench.metrics import Metric
 
 Kind = Literal["method", "dataset", "network", "report"]
-CONTRACTS: dict[Kind, str] = {"method": "Method", "dataset": "Dataset", "network": "Network", "report": "Report"}
+# The classes of `bench.api` that a plug-in of each kind may subclass.
+CONTRACTS: dict[Kind, tuple[str, ...]] = {
+    "method": ("Method", "Estimator"),
+    "dataset": ("Dataset",),
+    "network": ("Network",),
+    "report": ("Report",),
+}
 FOLDERS: dict[Kind, str] = {kind: f"bench.{kind}s" for kind in CONTRACTS}
 
 
@@ -222,7 +228,7 @@ class _File:
                 for cls in classes
             ]
         if not self.metrics and not any(self.plugins.values()):
-            contracts = ", ".join(CONTRACTS.values())
+            contracts = ", ".join(name for names in CONTRACTS.values() for name in names)
             raise PluginError(f"--plugin {path}: expected a subclass of {contracts}, or a Metric; found none")
 
     def _import(self) -> ModuleType:
@@ -328,12 +334,12 @@ def _summary(path: Path) -> str:
 def _classes(module: ModuleType, kind: Kind) -> list[type[Any]]:
     from bench import api
 
-    contract = getattr(api, CONTRACTS[kind])
+    contracts = tuple(getattr(api, name) for name in CONTRACTS[kind])
     return [
         value
         for name, value in vars(module).items()
         if inspect.isclass(value)
-        and issubclass(value, contract)
+        and issubclass(value, contracts)
         and value.__module__ == module.__name__
         and not name.startswith("_")
     ]
@@ -344,7 +350,8 @@ def _class_in(module: ModuleType, kind: Kind) -> type[Any]:
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"
         hint = f"; an entry point names one of them, as in {module.__name__}:{classes[0].__name__}" if classes else ""
-        raise PluginError(f"one plug-in a file: expected one {CONTRACTS[kind]} class, found {names}{hint}")
+        wanted = " or ".join(CONTRACTS[kind])
+        raise PluginError(f"one plug-in a file: expected one {wanted} class, found {names}{hint}")
     if "__dataclass_fields__" not in vars(classes[0]):
         raise PluginError(f"{classes[0].__name__} must be a frozen dataclass: write @dataclass(frozen=True) above it")
     return classes[0]

@@ -14,7 +14,7 @@ from bench.spec.protocol import Protocol
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bench.api import Method, Network
+    from bench.api import BaseMethod, Network
     from bench.training.limits import Limits
     from bench.training.predictors import Predictor
     from bench.training.rows import Prepared
@@ -39,7 +39,7 @@ class DivergedError(Exception):
 class Subject:
     """A cell whose networks need not be trained."""
 
-    method: "Method"
+    method: "BaseMethod"
     network: "Network"
     protocol: Protocol
     split: Split

@@ -21,13 +21,14 @@ from bench.plan.suite import Suite
 from bench.plan.units import TOGETHER, UNKNOWN, Unit, Units, cut
 from bench.plugins.registry import Registry
 from bench.probes import probe_types
+from bench.run.apart import run_apart
 from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError
 from bench.run.executors.inline import InlineExecutor
 from bench.run.monitor import Monitor
 from bench.run.progress import Progress
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
 from bench.spec.cell import Cell, Outcome
-from bench.spec.spec import spec_or_none
+from bench.spec.spec import CellSpec, spec_or_none
 from bench.store.store import Store, SuiteRecord, new_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
@@ -68,6 +69,7 @@ class RunSettings:
     executor: ExecutorChoice | None = None  # None: this process
     device: str = "cpu"
     limits: Limits = Limits()
+    time_limit: float | None = None  # seconds that a cell may take
 
 
 DEFAULT_SETTINGS = RunSettings()
@@ -102,11 +104,22 @@ def rerun(
     for cell in cells:
         spec = spec_or_none(cell.spec)  # one that cannot be read fails in its worker, with the reason
         alone = spec is None or spec.protocol.probe["kind"] not in together
-        units.add((cell.dataset, cell.method) if alone else TOGETHER, UNKNOWN, [cell])
+        need = replace(UNKNOWN, apart=alone and _computed_apart(spec, registry))
+        units.add((cell.dataset, cell.method) if alone else TOGETHER, need, [cell])
         units.failed_before.add(cell.key)
     _Driver("", registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
     return summary
+
+
+def _computed_apart(spec: CellSpec | None, registry: Registry) -> bool:
+    """Return whether the cells of a method are computed apart; one that cannot be made fails in its worker."""
+    if spec is None:
+        return False
+    try:
+        return bool(registry.make("method", spec.method.name, spec.method.options).alone)
+    except UserError:
+        return False
 
 
 def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor) -> Units:
@@ -174,6 +187,13 @@ class _Driver:
             seconds = math.inf  # what may have killed a worker is not tried in this process, where there is a choice
         executor = self.settings.executor or InlineExecutor()
         self.executor = executor(seconds) if callable(executor) else executor
+        if self.settings.time_limit is not None and not self.executor.ends_calls:
+            trained = next((unit.cells[0].method for unit in whole if not unit.estimate.apart), "")
+            if trained:
+                raise UserError(
+                    f"--time-limit: --engine inline cannot end a training that hangs (method {trained!r}), only an "
+                    "estimator; use --engine local"
+                )
         self.waiting.extend(cut(whole, self.executor.workers))
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
@@ -230,9 +250,11 @@ class _Driver:
             self.orders += 1
             found = self.store.searches(cell.key for cell in unit.cells)
             items = tuple(WorkItem(cell.key, cell.spec, found.get(cell.key, "")) for cell in unit.cells)
-            order = WorkOrder(self.orders, items, self.plugins, self.settings.device, self.settings.limits)
+            settings = self.settings
+            order = WorkOrder(self.orders, items, self.plugins, settings.device, settings.limits, settings.time_limit)
             self.pending.update((cell.key, cell) for cell in unit.cells)
-            self.running[self.orders] = (self.executor.submit(run_order, order), unit)
+            call = run_apart if unit.estimate.apart else run_order
+            self.running[self.orders] = (self.executor.submit(call, order), unit)
             self.progress.hand_out(self.orders, unit.seconds)
 
     def _receive(self, messages: Iterable[Message]) -> None:

@@ -1,28 +1,24 @@
-"""Jobs: cells in memory, from their rows to searched options, trained networks, draws and scores.
+"""Runs jobs: from their rows to searched options, trained networks, draws and scores.
 
 Networks that train alike are trained once: a post-hoc method gets the very networks of the deterministic one, and an
 ensemble's first network is that of a single one. A search trains all configurations on all folds in the same stack.
 """
 
 import math
-import traceback
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bench.api import Array, Method, Network, Split
+from bench.api import Array, Method
 from bench.api.tape import stream
-from bench.metrics import score
-from bench.plugins.faults import explain
-from bench.plugins.registry import Registry
-from bench.probes import make_probe
-from bench.probes.base import DivergedError, Finding, Probe, Subject, TrainedSubject
-from bench.probes.score import held_out_forecast
+from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
+from bench.run.estimator_jobs import run_estimators
+from bench.run.job import UNTRAINED, Job, JobEvent, error_text, held_out_value
 from bench.spec.cell import Outcome
-from bench.spec.protocol import Protocol, Training
+from bench.spec.protocol import Training
 from bench.training.checkpoints import name_of
 from bench.training.divergence import first_not_finite
 from bench.training.limits import Limits
@@ -30,43 +26,8 @@ from bench.training.member import Fitted, Member, finish, held_out_loss, trainin
 from bench.training.network_factory import network_factory
 from bench.training.predictors import Networks
 from bench.training.rows import Prepared, prepare, search_folds
-from bench.training.search import Configuration, Selection, configurations
+from bench.training.search import Selection
 from bench.training.stack import Progress, fit_with_progress
-
-
-@dataclass(eq=False)
-class Job:
-    """One cell, ready to run."""
-
-    method: Method
-    protocol: Protocol
-    split: Split
-    seed: int
-    data: str = ""  # the fingerprint of the split
-    plugin: str = ""  # name, origin and version of the method
-    checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
-    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
-    selection: Selection | None = None  # the search, once it is done
-    fitted: dict[int, Fitted] = field(default_factory=dict)
-    registry: Registry = field(default_factory=Registry)  # where its network is found
-    network: Network = field(init=False)
-    probe: Probe = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.network = self.registry.make("network", self.protocol.network.name, self.protocol.network.options)
-        self.probe = make_probe(self.protocol.probe)
-
-    @property
-    def place(self) -> Hashable:
-        """What jobs must share to train on the same rows in the same way."""
-        return (self.data or id(self.split), self.seed, repr(self.protocol))
-
-    def configurations(self) -> list[Configuration]:
-        """Return what its search tries; one alone is taken without a trial."""
-        return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
-
-
-JobEvent = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
 
 
 def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Outcome]]:
@@ -81,10 +42,13 @@ def run_jobs(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()
     still_open = set(range(len(jobs)))
     try:
         rows = _Data(device)
-        alone = [number for number, job in enumerate(jobs) if not job.probe.together]
+        measured = [number for number, job in enumerate(jobs) if not job.probe.together]
+        estimators = [number for number in measured if jobs[number].method.alone]
+        trained = [number for number in measured if not jobs[number].method.alone]
         for events in (
-            _renumbered(_searched([jobs[n] for n in alone], rows, limits), alone),
-            _renumbered(_trained([jobs[n] for n in alone], rows, limits), alone),
+            _renumbered(_searched([jobs[n] for n in trained], rows, limits), trained),
+            _renumbered(_trained([jobs[n] for n in trained], rows, limits), trained),
+            _renumbered(run_estimators([jobs[n] for n in estimators]), estimators),
             _measured_together(jobs, device, limits),
         ):
             for number, event in events:
@@ -117,9 +81,8 @@ def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iter
 def _outcome(found: Finding | Exception) -> Outcome:
     if isinstance(found, Exception):
         return Outcome("failed", error_text(found))
-    untrained = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}
     doubts = "; ".join(found.doubts)
-    return Outcome("ok", doubts, metrics=found.metrics, training={**untrained, **found.record}, arrays=found.arrays)
+    return Outcome("ok", doubts, metrics=found.metrics, training={**UNTRAINED, **found.record}, arrays=found.arrays)
 
 
 class _Data:
@@ -202,12 +165,7 @@ def _held_out_score(
     network = finish(replace(member, method=method), fitted)
     predictor = Networks(method, [network], job.split.task, limits)
     subject = TrainedSubject(method, job.network, job.protocol, job.split, member.seed, data, predictor)
-    name = "nll_categorical" if criterion == "nll" and job.split.task == "classification" else criterion
-    try:
-        value = score(held_out_forecast(subject), [name]).get(name, math.inf)
-    except DivergedError:
-        return math.inf
-    return value if math.isfinite(value) else math.inf
+    return held_out_value(subject, criterion)
 
 
 def _chosen(job: Job) -> tuple[Method, Training]:
@@ -228,9 +186,8 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
     waiting: dict[Hashable, list[tuple[int, int]]] = {}  # a training, and the (job, network) that wait for it
     networks: dict[int, int] = {}
     for number, job in enumerate(jobs):
-        if job.selection is not None and job.selection.chosen is None:
-            message = "no configuration of the search had a finite validation loss on every fold"
-            yield number, Outcome("diverged", message, training={"search": job.selection.record()})
+        if outcome := job.nothing_chosen():
+            yield number, outcome
             continue
         method, training = _chosen(job)
         kind, form = training_form(method)
@@ -308,11 +265,6 @@ def _divergence(job: Job, data: Prepared, k: int, network: Fitted) -> str:
     return f"{message}; first not finite: {found}" if found else message
 
 
-def error_text(error: Exception) -> str:
-    """Return the reason in one line, then the traceback."""
-    return "\n".join([explain(error), "", "".join(traceback.format_exception(error))])
-
-
 def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
     """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
     losses_of = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
@@ -324,10 +276,7 @@ def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
 
 def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
     finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
-    searched = {} if job.selection is None else {"search": job.selection.record()}
-    if job.selection is None and (given := job.configurations()):
-        searched = {"search": {"chosen": {**given[0].training, **given[0].method}, "configurations": 1}}
-    return searched | {
+    return job.search_record() | {
         "epochs": [n.epochs for n in networks],
         "train_loss": finite,
         "validation_loss": [n.validation_loss for n in networks],

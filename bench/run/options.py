@@ -45,7 +45,7 @@ class RunOptions:
         from bench.training.limits import Limits
 
         compiling = {"auto": None, "always": True, "never": False}[self.compiling]
-        return RunSettings(executor, device, Limits(compiling=compiling))
+        return RunSettings(executor, device, Limits(compiling=compiling), self.time_limit)
 
 
 def _device(name: str) -> str:

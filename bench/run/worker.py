@@ -21,7 +21,8 @@ from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
 from bench.plan.cells import checked, fingerprint, plugin_spec
 from bench.plugins.registry import Kind, Registry
-from bench.run.jobs import Job, JobEvent, error_text, run_jobs
+from bench.run.job import Job, JobEvent, error_text
+from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.spec import HARNESS, CellSpec, read_spec
@@ -56,6 +57,7 @@ class WorkOrder:
     plugins: tuple[PluginFile, ...] = ()
     device: str = "cpu"
     limits: Limits = Limits()
+    time_limit: float | None = None  # seconds, for cells that are computed apart (see bench.run.apart)
 
 
 @dataclass(frozen=True)

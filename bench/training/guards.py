@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench.api import Batch, Method, Net
+from bench.api import BaseMethod, Batch, Net
 from bench.errors import UserError
 
 FROM_TAPE = "take random numbers from the tape: tape.normal(shape), tape.uniform(shape), tape.integer(below)"
 
 
-def place_of(method: Method, hook: str) -> str:
+def place_of(method: BaseMethod, hook: str) -> str:
     """Return a hook's name with the file and line where it is defined."""
     code = getattr(inspect.unwrap(getattr(type(method), hook)), "__code__", None)
     return hook if code is None else f"{hook}, {Path(code.co_filename).name}:{code.co_firstlineno}"

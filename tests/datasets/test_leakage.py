@@ -11,7 +11,8 @@ from bench.api import Split
 from bench.plan.cells import Refused, Task, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.cell import Outcome
 from bench.training.limits import Limits
 

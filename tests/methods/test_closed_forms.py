@@ -12,7 +12,8 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
 from bench.networks.mlp import MLPNetwork
 from bench.networks.resnet8 import ResNet8Network
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
 from bench.training.member import Fitted, Member, Rows

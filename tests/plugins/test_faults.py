@@ -9,7 +9,8 @@ import pytest
 from bench.api import Split
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.testing import verify

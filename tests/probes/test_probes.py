@@ -21,7 +21,8 @@ from bench.plan.units import Units
 from bench.plugins.registry import Registry
 from bench.probes import make_probe, probe_types
 from bench.probes.base import Probe
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Protocol
 from bench.store.store import Store

@@ -10,7 +10,8 @@ from torch import Tensor
 from bench.api import Batch, Net, Split
 from bench.api.tape import Tape
 from bench.methods.deterministic import Deterministic
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training

@@ -22,7 +22,8 @@ from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run import jobs as jobs_module
 from bench.run.driver import run
-from bench.run.jobs import Job, outcomes, run_jobs
+from bench.run.job import Job
+from bench.run.jobs import outcomes, run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training

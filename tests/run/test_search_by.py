@@ -23,7 +23,8 @@ from bench.networks.mlp import MLPNetwork
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.run.jobs import Job, run_jobs
+from bench.run.job import Job
+from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training

@@ -17,7 +17,7 @@ from bench.leaderboard.rows import Row
 from bench.plan.cells import Task, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
-from bench.run.jobs import Job
+from bench.run.job import Job
 from bench.run.worker import WorkItem, WorkOrder, run_order
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec

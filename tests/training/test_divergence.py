@@ -12,7 +12,8 @@ from torch import Tensor
 
 from bench.api import Batch, Method, Net, Split, Tape
 from bench.methods.deterministic import Deterministic
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training

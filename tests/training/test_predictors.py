@@ -26,7 +26,8 @@ from bench.api import (
     Tape,
     Task,
 )
-from bench.run.jobs import Job, outcomes
+from bench.run.job import Job
+from bench.run.jobs import outcomes
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol, Training
 from bench.testing.problems import split_of

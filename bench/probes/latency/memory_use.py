@@ -2,11 +2,9 @@
 
 import ctypes
 import gc
-import re
 from collections.abc import Callable
-from pathlib import Path
 
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+from bench.machine.memory import reset_peak, resident
 
 
 def peak_of(call: Callable[[], object], device: str) -> float | None:
@@ -22,20 +20,12 @@ def peak_of(call: Callable[[], object], device: str) -> float | None:
         torch.accelerator.synchronize()
         return float(torch.accelerator.max_memory_allocated() - before) / 2**20
     _give_back()
-    try:
-        _RESET.write_text("5")  # the high-water mark starts again
-        before = _resident("VmRSS")
-        call()
-        return max(0.0, (_resident("VmHWM") - before) / 1024)
-    except OSError:
+    used = resident("VmRSS") if reset_peak() else None
+    if used is None:
         return None
-
-
-def _resident(name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
-    if found is None:
-        raise OSError(f"{_STATUS} does not have {name}")
-    return int(found[1])
+    call()
+    peak = resident("VmHWM")
+    return None if peak is None else max(0.0, (peak - used) / 1024)
 
 
 def _give_back() -> None:

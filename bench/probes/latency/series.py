@@ -12,17 +12,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from bench.api import Array, Method, options
+from bench.api import Array, Estimator, Method, options
 from bench.api.tape import stream
 from bench.machine.environment import cores
 from bench.probes.base import Finding, Subject
 from bench.probes.latency.clock import Clock, clock_of
 from bench.probes.latency.conditions import current_conditions
 from bench.probes.latency.doubts import Times, doubts_of_machine, doubts_of_series, ratio, statistics
+from bench.probes.latency.estimator_passes import estimator_modes
 from bench.probes.latency.machine_load import Gpu, OtherProcesses, Throttling
 from bench.probes.latency.memory_use import peak_of
 from bench.probes.latency.passes import MODES, SPANS, Mode, Spans, Workload, timed_pass
@@ -165,7 +166,7 @@ def _case(
     probe: Latency, subject: Subject, device: str, limits: Limits, plain: dict[Hashable, Series], facts: dict[str, Any]
 ) -> _Case:
     """Build networks and series of one cell."""
-    remarks = []
+    remarks: list[str] = []
     split = subject.split
     rows = split.test_x[: probe.rows or None]
     few = replace(
@@ -190,7 +191,14 @@ def _case(
         mode = MODES["engine"](drawing(one, _networks(subject, one, 1, data), 1), limits)
         plain[place] = Series("plain", mode, workload)
 
-    method = subject.method
+    about = {**facts, "rows": len(rows), "data": split.about}
+    if isinstance(subject.method, Estimator):
+        by_draws = estimator_modes(subject.method, subject, probe.draws, few.test_x)
+        host = replace(workload, device="cpu")
+        series = {f"T={t}": Series(f"T={t}", mode, host) for t, mode in by_draws.items()}
+        return _Case(series, plain[place], {**about, "modes": ["engine"]}, remarks)
+
+    method = cast("Method", subject.method)
     trained = _networks(subject, method, method.networks, data)
     noisy = Functions(drawing(method, trained[:1], 2), limits).count == 2
     growing = not noisy and "networks" in options(method)  # an ensemble: T functions are T networks
@@ -206,8 +214,7 @@ def _case(
             condition = f"T={draws}" + ("" if name == "engine" else f",mode={name}")
             job = drawing(method, trained[:draws] if growing else trained, draws)
             series[condition] = Series(condition, MODES[name](job, limits), workload)
-    about = {**facts, "rows": len(rows), "data": split.about, "modes": modes}
-    return _Case(series, plain[place], about, remarks)
+    return _Case(series, plain[place], {**about, "modes": modes}, remarks)
 
 
 def _networks(subject: Subject, method: Method, count: int, data: Prepared) -> list[Fitted]:

@@ -16,6 +16,11 @@ Call = Callable[..., Iterator[Any]]
 OUT_OF_TIME = "not done within the time limit"  # how a LostWorkerError begins when that was the reason
 
 
+def limits_itself(call: Call) -> bool:
+    """Return whether a call ends itself at the time limit, so that its worker need not be ended."""
+    return getattr(call, "limits_itself", False)
+
+
 WAKE = object()  # put into an inbox when a call ends: then nobody waits for a message any longer
 
 
@@ -39,6 +44,11 @@ class Executor(Protocol):
     @property
     def workers(self) -> int:
         """How many calls can run at once."""
+        ...
+
+    @property
+    def ends_calls(self) -> bool:
+        """Whether a call that takes longer than the time limit is ended."""
         ...
 
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":

@@ -25,8 +25,6 @@ def choose(
         )
     if name == "inline" and (workers or 1) > 1:
         raise UserError(f"--workers {workers}: --engine inline has no workers; use --engine local")
-    if name == "inline" and time_limit is not None:
-        raise UserError("--time-limit: --engine inline cannot end a call that hangs; use --engine local")
     count = workers or _devices(device)
 
     def build(seconds: float) -> Executor:

@@ -16,12 +16,14 @@ from concurrent.futures import Future
 from typing import Any
 
 from bench.errors import UserError
-from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain
+from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain, limits_itself
 from bench.run.executors.spawn import hidden_main
 
 
 class ClusterExecutor:
     """Runs calls on the workers of a Dask cluster."""
+
+    ends_calls = True
 
     def __init__(
         self,
@@ -178,10 +180,11 @@ def _run_alone(name: str, number: str, time_limit: float | None, call: Call, arg
     messages = distributed.Queue(name)
 
     def out_of_time() -> None:
-        messages.put(("late", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
+        messages.put(("lost", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
         os._exit(1)  # Dask starts another worker process in its place
 
-    watchdog = threading.Timer(time_limit, out_of_time) if time_limit is not None else None
+    watched = time_limit is not None and not limits_itself(call)
+    watchdog = threading.Timer(time_limit or 0.0, out_of_time) if watched else None
     if watchdog is not None:
         watchdog.daemon = True
         watchdog.start()
@@ -189,6 +192,8 @@ def _run_alone(name: str, number: str, time_limit: float | None, call: Call, arg
         for message in call(*arguments):
             messages.put(("message", number, pickle.dumps(message)))
         messages.put(("end", number, ""))
+    except LostWorkerError as error:  # of a worker that the call had
+        messages.put(("lost", number, str(error)))
     finally:
         if watchdog is not None:
             watchdog.cancel()

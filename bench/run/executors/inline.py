@@ -12,6 +12,7 @@ class InlineExecutor:
     """Runs a call while its messages are received."""
 
     workers = 1
+    ends_calls = False
 
     def __init__(self) -> None:
         self._calls: deque[tuple[Iterator[Any], Future[None]]] = deque()

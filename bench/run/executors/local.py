@@ -22,14 +22,15 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain
-from bench.run.executors.spawn import hidden_main
+from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain, limits_itself
+from bench.run.executors.spawn import children_allowed, hidden_main
 
-_processes = multiprocessing.get_context("spawn")  # a fork of a process with threads is not safe
+SPAWN = multiprocessing.get_context("spawn")  # a fork of a process with threads is not safe
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,15 @@ class Settings:
 
 
 class LocalExecutor:
-    """A fixed number of worker processes."""
+    """A fixed number of worker processes, started in the way of the context `processes`."""
 
-    def __init__(self, settings: list[Settings]) -> None:
+    ends_calls = True
+
+    def __init__(self, settings: list[Settings], processes: BaseContext = SPAWN) -> None:
         self.workers = len(settings)
         self._calls: queue.SimpleQueue[tuple[Future[None], Call, tuple[Any, ...]] | None] = queue.SimpleQueue()
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._feeders = [_Feeder(each, self._calls, self._inbox) for each in settings]
+        self._feeders = [_Feeder(each, self._calls, self._inbox, processes) for each in settings]
         for feeder in self._feeders:
             feeder.start()
         # Workers ignore the signal that multiprocessing would end them with.
@@ -91,9 +94,15 @@ class LocalExecutor:
 class _Feeder(threading.Thread):
     """Feeds one worker process, and starts another when it dies."""
 
-    def __init__(self, settings: Settings, calls: "queue.SimpleQueue[Any]", inbox: "queue.SimpleQueue[Any]") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        calls: "queue.SimpleQueue[Any]",
+        inbox: "queue.SimpleQueue[Any]",
+        processes: BaseContext,
+    ) -> None:
         super().__init__(daemon=True)
-        self.settings, self.calls, self.inbox = settings, calls, inbox
+        self.settings, self.calls, self.inbox, self.processes = settings, calls, inbox, processes
         self.process: BaseProcess | None = None
         self.pipe: Connection | None = None
         self.closing = False
@@ -125,9 +134,9 @@ class _Feeder(threading.Thread):
     def _run_call(self, call: Call, arguments: tuple[Any, ...]) -> None:
         if self.process is None or not self.process.is_alive() or self.pipe is None:
             self.process = None
-            self.pipe, theirs = _processes.Pipe()
-            process = _processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file))
-            with hidden_main():
+            self.pipe, theirs = self.processes.Pipe()
+            process = self.processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file))  # type: ignore[attr-defined]  # of every context
+            with hidden_main(), children_allowed():
                 process.start()
             self.process = process  # one that was started, for those who want to end it
             theirs.close()  # only the worker holds that end: its death is the end of the pipe
@@ -139,6 +148,8 @@ class _Feeder(threading.Thread):
             kind, content = self.pipe.recv()
             if kind == "end":
                 return
+            if kind == "lost":
+                raise LostWorkerError(content)
             if kind == "error":
                 raise RuntimeError(content)
             self.inbox.put(pickle.loads(content))  # as the pipe itself sends calls and arguments
@@ -172,7 +183,7 @@ def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
     with contextlib.suppress(EOFError, OSError), Path(stack_file).open("w") as stack:
         while (item := pipe.recv()) is not None:
             call, arguments = item
-            if settings.time_limit is not None:
+            if settings.time_limit is not None and not limits_itself(call):
                 # A thread of C: it also ends a call that never lets Python's own threads run.
                 faulthandler.dump_traceback_later(settings.time_limit, exit=True, file=stack)
             for answer in _answers(call, arguments):
@@ -184,6 +195,8 @@ def _answers(call: Call, arguments: tuple[Any, ...]) -> Iterator[tuple[str, Any]
     try:
         for message in call(*arguments):
             yield "message", pickle.dumps(message)  # here, where one that is not plain data is the call's error
+    except LostWorkerError as error:  # of a worker that the call had
+        yield "lost", str(error)
     except Exception as error:  # reported by the driver
         yield "error", f"{type(error).__name__}: {error}"
     else:

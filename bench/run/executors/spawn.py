@@ -1,6 +1,7 @@
 """Starting worker processes from any program: a script, a notebook, a test."""
 
 import contextlib
+import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator
@@ -25,3 +26,18 @@ def hidden_main() -> Iterator[None]:
         finally:
             for name, value in before.items():
                 setattr(main, name, value)
+
+
+@contextlib.contextmanager
+def children_allowed() -> Iterator[None]:
+    """Let a daemonic process, as workers of a Dask cluster are, start a process.
+
+    The rule of `multiprocessing` against it is there because such a process would outlive its parent; ours end with it.
+    """
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]  # there is no public way
+    before = config.get("daemon")
+    config["daemon"] = False
+    try:
+        yield
+    finally:
+        config["daemon"] = before

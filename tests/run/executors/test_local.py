@@ -86,7 +86,7 @@ def test_a_worker_that_cannot_be_started_is_a_lost_one(engine: LocalExecutor, mo
         raise BlockingIOError("too many processes")
 
     with monkeypatch.context() as patched:
-        patched.setattr(local._processes.Process, "start", refused)
+        patched.setattr(local.SPAWN.Process, "start", refused)
         future = engine.submit(calls.counted, 1)
         assert collected(engine, future) == []
     assert isinstance(future.exception(), LostWorkerError)

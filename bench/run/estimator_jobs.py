@@ -1,0 +1,70 @@
+"""Jobs of estimators: searched options, one fit, its predictions and scores. Nothing is shared between them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.api import Estimator
+from bench.api.tape import stream
+from bench.machine.memory import PeakMemory
+from bench.probes.base import DivergedError, TrainedSubject
+from bench.run.job import UNTRAINED, Job, JobEvent, error_text, held_out_value
+from bench.spec.cell import Outcome
+from bench.training.estimators import fit_estimator
+from bench.training.network_factory import network_factory
+from bench.training.rows import Prepared, prepare, search_folds
+from bench.training.search import Selection
+
+
+def run_estimators(jobs: Sequence[Job]) -> Iterator[tuple[int, JobEvent]]:
+    """Yield the number of a job and what became known of it; the last of each job is its outcome."""
+    for number, job in enumerate(jobs):
+        try:
+            for event in _events(job):
+                yield number, event
+        except Exception as error:  # whatever a plug-in raises fails its own cell
+            yield number, Outcome("failed", error_text(error))
+
+
+def _events(job: Job) -> Iterator[JobEvent]:
+    if job.selection is None and len(job.configurations()) > 1:
+        job.selection = _search(job)
+        yield job.selection
+    yield job.nothing_chosen() or _measured(job)
+
+
+def _search(job: Job) -> Selection:
+    """Fit all configurations on all folds, with the same seed on a fold."""
+    tried = job.configurations()
+    parts = [
+        prepare(job.split, job.protocol, job.seed, "cpu", fold)
+        for fold in search_folds(len(job.split.train_x), job.protocol, job.seed)
+    ]
+    losses = []
+    for configuration in tried:
+        estimator, _ = configuration.applied(job.method, job.protocol.training)
+        subjects = (_fitted(job, estimator, part, stream(job.seed, "fold", k)) for k, part in enumerate(parts))
+        losses.append([held_out_value(subject, job.protocol.search_by) for subject in subjects])
+    untrained = [[0] * len(parts) for _ in tried]
+    return Selection(tried, losses, untrained, criterion=job.protocol.search_by)
+
+
+def _measured(job: Job) -> Outcome:
+    """Fit the estimator with the options chosen, and measure what it predicts."""
+    given = next(iter(job.configurations()), None)  # at most one, or there would be a selection
+    chosen = job.selection.chosen if job.selection is not None else given
+    estimator, _ = chosen.applied(job.method, job.protocol.training) if chosen else (job.method, None)
+    record: dict[str, Any] = {**job.search_record(), **UNTRAINED}
+    data, memory = prepare(job.split, job.protocol, job.seed, "cpu"), PeakMemory()
+    subject = _fitted(job, estimator, data, job.seed)
+    try:
+        found = job.probe.measure(subject)
+    except DivergedError as error:
+        return Outcome("diverged", str(error), training=record)
+    training = {**record, "memory_mib": memory.growth(), **found.record}
+    return Outcome("ok", "; ".join(found.doubts), metrics=found.metrics, training=training, arrays=found.arrays)
+
+
+def _fitted(job: Job, estimator: Estimator, data: Prepared, seed: int) -> TrainedSubject:
+    problem = job.split.problem
+    predictor = fit_estimator(estimator, problem, data, network_factory(job.network, problem), seed)
+    return TrainedSubject(estimator, job.network, job.protocol, job.split, seed, data, predictor)

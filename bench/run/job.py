@@ -1,0 +1,93 @@
+"""A job: one cell in memory, ready to run, and what becomes known of it."""
+
+import math
+import traceback
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.api import Network, Split
+from bench.metrics import score
+from bench.plugins.faults import explain
+from bench.plugins.registry import Registry
+from bench.probes import make_probe
+from bench.probes.base import DivergedError, Probe, TrainedSubject
+from bench.probes.score import held_out_forecast
+from bench.spec.cell import Outcome
+from bench.spec.protocol import Protocol
+from bench.training.member import Fitted
+from bench.training.search import Configuration, Selection, configurations
+from bench.training.stack import Progress
+
+UNTRAINED = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}  # the record of a cell without networks
+
+
+@dataclass(eq=False)
+class Job:
+    """One cell, ready to run."""
+
+    method: Any  # a Method or an Estimator
+    protocol: Protocol
+    split: Split
+    seed: int
+    data: str = ""  # the fingerprint of the split
+    plugin: str = ""  # name, origin and version of the method
+    checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
+    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
+    selection: Selection | None = None  # the search, once it is done
+    fitted: dict[int, Fitted] = field(default_factory=dict)
+    registry: Registry = field(default_factory=Registry)  # where its network is found
+    network: Network = field(init=False)
+    probe: Probe = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.network = self.registry.make("network", self.protocol.network.name, self.protocol.network.options)
+        self.probe = make_probe(self.protocol.probe)
+
+    @property
+    def place(self) -> Hashable:
+        """What jobs must share to train on the same rows in the same way."""
+        return (self.data or id(self.split), self.seed, repr(self.protocol))
+
+    def configurations(self) -> list[Configuration]:
+        """Return what its search tries; one alone is taken without a trial."""
+        return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
+
+    def search_record(self) -> dict[str, Any]:
+        """Return the part of the stored record that is about the search, if there was one."""
+        if self.selection is not None:
+            return {"search": self.selection.record()}
+        given = self.configurations()
+        return {"search": {"chosen": {**given[0].training, **given[0].method}, "configurations": 1}} if given else {}
+
+    def nothing_chosen(self) -> Outcome | None:
+        """Return the outcome of a search that found no usable configuration, or None."""
+        if self.selection is None or self.selection.chosen is not None:
+            return None
+        message = "no configuration of the search had a finite validation loss on every fold"
+        return Outcome("diverged", message, training={"search": self.selection.record()})
+
+
+JobEvent = Outcome | Selection | Progress  # what becomes known of a job; progress is about all of them
+
+
+def held_out_value(subject: TrainedSubject, criterion: str) -> float:
+    """Return how bad the predictions at the validation rows are: infinite where they are of no use.
+
+    The criterion is `search_by` of the protocol; its loss is that of the mean prediction.
+    """
+    classes = subject.split.task == "classification"
+    loss = "nll_categorical" if classes else "rmse"
+    name = {"loss": loss, "nll": "nll_categorical" if classes else "nll"}.get(criterion, criterion)
+    try:
+        value = score(held_out_forecast(subject), [name]).get(name, math.inf)
+    except DivergedError:
+        return math.inf
+    if criterion == "loss" and not classes:
+        value = (value / subject.data.target_std) ** 2  # the squared error in training units
+    return value if math.isfinite(value) else math.inf
+
+
+def error_text(error: Exception) -> str:
+    """Return the reason in one line, then the traceback."""
+    return "\n".join([explain(error), "", "".join(traceback.format_exception(error))])
