@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, float_array
+from bench.metrics.standard_normal import mean_distance, ratio
 
 LOG_TWO_PI = math.log(2 * math.pi)
 
@@ -224,7 +225,7 @@ class Normal(RegressionPrediction):
         """Return Phi((y - m) / s); with a variance of 0 it is 0, 1/2 or 1 as y lies below, at or above the mean."""
         from scipy.special import ndtr
 
-        values: FloatArray = ndtr(_ratio(y[..., None, :] - self.mean, self.std))
+        values: FloatArray = ndtr(ratio(y[..., None, :] - self.mean, self.std))
         return values
 
     def quantile(self, levels: FloatArray) -> FloatArray:
@@ -237,24 +238,7 @@ class Normal(RegressionPrediction):
     def crps(self, y: FloatArray) -> FloatArray:
         """Return the closed form (Gneiting and Raftery, JASA 2007, equation 21)."""
         std, distance = self.std, y[..., None, :] - self.mean
-        return _mean_distance(distance, std) - std / math.sqrt(math.pi)
-
-
-def _mean_distance(distance: FloatArray, std: FloatArray) -> FloatArray:
-    """Return E|d + s Z| for a standard normal Z; |d| where s is 0."""
-    from scipy.special import ndtr
-
-    z = _ratio(distance, std)
-    with np.errstate(over="ignore", invalid="ignore"):
-        density = np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
-        full: FloatArray = distance * (2 * ndtr(z) - 1) + 2 * std * density
-    return full
-
-
-def _ratio(distance: FloatArray, std: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        z = distance / std
-    return np.where(np.isnan(z), 0.0, z)
+        return mean_distance(distance, std) - std / math.sqrt(math.pi)
 
 
 def _per_draw(values: FloatArray) -> FloatArray:

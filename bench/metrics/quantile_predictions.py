@@ -113,17 +113,26 @@ class Quantiles(RegressionPrediction):
         """Return the distribution function."""
         y = y[..., None, :]
         (low, high), (left, right) = self._outer, self._tail_scales(self.values)
-        first, last = self.values[..., 0], self.values[..., -1]
+        first, last, widths = self.values[..., 0], self.values[..., -1], self._widths
+        regular = bool(((widths > 0) & np.isfinite(widths)).all())
+        below: FloatArray | float = 0.0
+        above: FloatArray | float = 0.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            below = np.where(left > 0, np.exp((y - first) / left), 0.0)
-            above = np.where(right > 0, np.exp((last - y) / right), 0.0)
-            total = np.where(y < first, low * below, np.where(y >= last, 1 - high * above, low))
+            if self.tails == "exponential":
+                below = np.where(left > 0, np.exp((y - first) / left), 0.0)
+                above = np.where(right > 0, np.exp((last - y) / right), 0.0)
+            inner: FloatArray = np.full(np.broadcast_shapes(y.shape, first.shape), low)
             for k, mass in enumerate(np.diff(self.levels)):
                 a, b = self.values[..., k], self.values[..., k + 1]
-                share = np.clip(np.where(b > a, (y - a) / (b - a), y >= a), 0.0, 1.0)
-                share = np.where(np.isnan(share), (y >= b) * 1.0, share)  # an infinite bound: its mass lies there
-                total = total + np.where((y >= first) & (y < last), mass * share, 0.0)
-        return total
+                share = y - a
+                share /= widths[..., k]
+                if not regular:
+                    share = np.where(b > a, share, y >= a)
+                    share = np.where(np.isnan(share), (y >= b) * 1.0, share)  # an infinite bound: its mass lies there
+                np.clip(share, 0.0, 1.0, out=share)
+                share *= mass
+                inner += share
+            return np.where(y < first, low * below, np.where(y >= last, 1 - high * above, inner))
 
     def quantile(self, levels: FloatArray) -> FloatArray:
         """Return the quantiles of other levels."""
