@@ -34,6 +34,7 @@ work, [tutorial.md](tutorial.md) a method step by step.
 SECTIONS = {
     "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
     "Estimators": "Estimator Examples BaseMethod",
+    "Wrappers": "Wrapper HeldOut PluginSpec",
     "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
     "Probabilities Logits Dirichlet Sets",
     "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
@@ -41,7 +42,7 @@ SECTIONS = {
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure catalogue declaration condition "
-    "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec PluginSpec read_spec "
+    "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec read_spec "
     "spec_or_none stats style",
     "All plug-ins": "UserError unknown_name options float_options",
 }

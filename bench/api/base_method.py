@@ -8,7 +8,7 @@ from bench.api.style import Look
 
 
 class BaseMethod:
-    """A name in `uqbench list methods`. Subclass `Method` (networks) or `Estimator` (anything else), not this class."""
+    """A name in `uqbench list methods`. Subclass `Method`, `Estimator` or `Wrapper`, not this class."""
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
     alone: ClassVar[bool] = False  # True: each of its cells is computed in a fresh process of its own

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import BaseMethod, Dataset, Network, Split, options
+from bench.api import BaseMethod, Dataset, Network, Split, Wrapper
 from bench.errors import UserError
 from bench.metrics import group_names
 from bench.plan.suite import Suite
 from bench.plugins.faults import explain
-from bench.plugins.registry import Kind, PluginError, Registry
+from bench.plugins.registry import PluginError, Registry
+from bench.plugins.wrapping import given_options, with_option
 from bench.probes import make_probe
 from bench.spec.cell import Cell
-from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import HARNESS, CellSpec
 
@@ -35,12 +35,13 @@ class Task:
 
     dataset: str
     method: str
-    plugin: Any  # a Method or an Estimator
+    plugin: Any  # a Method or an Estimator: what is trained
     network: Network
     protocol: Protocol
     splits: tuple[Split, ...]
     cells: tuple[Cell, ...]
     notes: tuple[str, ...] = ()  # what readers should know about the data
+    wrapper: Wrapper | None = None  # around the plug-in
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
             methods[name] = registry.make("method", plugin, method_entry.options, where)
             for option, values in method_entry.space.items():
                 for value in values:
-                    registry.make("method", plugin, {**method_entry.options, option: value}, f"{where}: grid")
+                    given = with_option(methods[name], method_entry.options, option, value)
+                    registry.make("method", plugin, given, f"{where}: grid")
         except PluginError as error:
             methods[name] = error
     datasets: dict[str, Dataset | PluginError] = {}
@@ -113,12 +115,16 @@ def _plan_dataset(
             yield Refused(name, label, str(method), fault=True)
             continue
         try:
-            if reason := method.skip(splits[0].problem):
+            inner = registry.inner(method)
+            if reason := method.skip(splits[0].problem) or inner.skip(splits[0].problem):
                 yield Refused(name, label, reason, fault=False)
                 continue
-            _check_changes(suite, label, method)
+            _check_changes(suite, label, inner)
             network = make_network(suite, registry, name, label)
             _check_protocol(suite.protocol_for(name, label), network, splits[0])
+            wrapper = method if isinstance(method, Wrapper) else None
+            if wrapper is not None:
+                _check_wrapper(suite.protocol_for(name, label), wrapper, len(splits[0].train_x))
             specs = [
                 build_spec(suite, registry, (name, dataset), (label, method), data, seed)
                 for seed, data in enumerate(prints)
@@ -128,7 +134,7 @@ def _plan_dataset(
             yield Refused(name, label, explain(error), fault=True)
             continue
         protocol = specs[0].protocol  # with its network completed
-        yield Task(name, label, method, network, protocol, splits, cells, tuple(dataset.notes))
+        yield Task(name, label, inner, network, protocol, splits, cells, tuple(dataset.notes), wrapper)
 
 
 def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
@@ -152,6 +158,15 @@ def _check_changes(suite: Suite, label: str, method: BaseMethod) -> None:
         )
 
 
+def _check_wrapper(protocol: Protocol, wrapper: Wrapper, rows: int) -> None:
+    """Raise if a wrapper would have no rows to calibrate on."""
+    if not 0 <= wrapper.folds <= rows or wrapper.folds == 1:
+        raise UserError(f"folds: expected 0, or from 2 to {rows} (the training rows), got {wrapper.folds}")
+    held = protocol.calibration or (protocol.validation and not protocol.refit)
+    if not wrapper.folds and not held:
+        raise UserError("calibration: a wrapper needs rows that do not train; give calibration a share, such as 0.2")
+
+
 def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "") -> Network:
     """Return the network of a dataset, as a method changes it; raises for a name or an option that does not exist."""
     wanted = suite.protocol_for(dataset, method).network
@@ -169,16 +184,18 @@ def build_spec(
 
     Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
     """
-    entry, protocol = suite.methods[method[0]], _protocol_of(method[1], suite.protocol_for(dataset[0], method[0]))
+    entry, trained = suite.methods[method[0]], registry.inner(method[1])
+    protocol = _protocol_of(trained, suite.protocol_for(dataset[0], method[0]))
     network = make_network(suite, registry, dataset[0], method[0])
-    protocol = replace(protocol, network=plugin_spec(registry, "network", protocol.network.name, network))
+    protocol = replace(protocol, network=registry.spec("network", protocol.network.name, network))
     # What the suite gives a value is not searched; its grid comes before the method's own values.
-    space = {**method[1].search_space, **entry.space}
-    searched = {name: values for name, values in space.items() if name not in entry.options}
+    space = {**trained.search_space, **entry.space}
+    given = given_options(method[1], entry.options)
+    searched = {name: values for name, values in space.items() if name not in given}
     return CellSpec(
-        dataset=plugin_spec(registry, "dataset", suite.datasets[dataset[0]].use or dataset[0], dataset[1]),
+        dataset=registry.spec("dataset", suite.datasets[dataset[0]].use or dataset[0], dataset[1]),
         data=data,
-        method=plugin_spec(registry, "method", entry.use or method[0], method[1]),
+        method=registry.spec("method", entry.use or method[0], method[1]),
         protocol=protocol,
         space={} if protocol.search == "none" else _plain(searched),
         metrics=registry.metric_hashes,
@@ -191,11 +208,6 @@ def build_spec(
 def _protocol_of(method: BaseMethod, protocol: Protocol) -> Protocol:
     """Return the protocol without what does not apply to the method: an estimator trains in its own way."""
     return replace(protocol, training=Training(), grid={}) if method.alone else protocol
-
-
-def plugin_spec(registry: Registry, kind: Kind, name: str, plugin: Dataset | BaseMethod | Network) -> PluginSpec:
-    """Return the part of a specification that describes a plug-in."""
-    return PluginSpec(*registry.identity(kind, name), str(plugin.version), _plain(options(plugin)))
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:

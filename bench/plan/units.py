@@ -192,10 +192,11 @@ def estimate(task: Task, searched: int = 1) -> Estimate:
     large = flops > FLOPS_PER_ROW_OF_A_LARGE_NETWORK or not task.network.stackable
     batches = rows // batch + (training.partial_batch and rows % batch > 0)
     steps = expected_steps(training, batches, method.early_stopping)
-    networks = method.networks
+    folds = task.wrapper.folds if task.wrapper is not None else 0
+    networks = method.networks * max(1, folds)
     if searched > 1:  # the search is most of it: configurations x folds, which train one network each
         networks = searched * protocol.folds + networks
-    size *= 1 + protocol.folds * (searched > 1)
+    size *= 1 + folds + protocol.folds * (searched > 1)
     return Estimate(steps, step, networks, SECONDS_A_CELL + drawing, size, large)
 
 

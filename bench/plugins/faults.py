@@ -14,7 +14,8 @@ import bench
 from bench.errors import UserError
 from bench.plugins.registry import in_one_line
 
-HOOKED = ("BaseMethod", "Method", "Estimator", "Dataset", "Report")  # classes whose methods are an author's hooks
+# Classes whose methods are an author's hooks.
+HOOKED = ("BaseMethod", "Method", "Estimator", "Wrapper", "Dataset", "Report")
 LONGEST = 300  # characters of another library's message; the traceback has all of it
 
 # torch explains in a paragraph what a hook under `vmap` may not do; its author needs a line.

@@ -26,6 +26,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.errors import UserError, unknown_name
+from bench.plugins.wrapping import complete_inner, is_wrapper
+from bench.spec.plugin import PluginSpec
 
 if TYPE_CHECKING:
     from bench.metrics import Metric
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 Kind = Literal["method", "dataset", "network", "report"]
 # The classes of `bench.api` that a plug-in of each kind may subclass.
 CONTRACTS: dict[Kind, tuple[str, ...]] = {
-    "method": ("Method", "Estimator"),
+    "method": ("Method", "Estimator", "Wrapper"),
     "dataset": ("Dataset",),
     "network": ("Network",),
     "report": ("Report",),
@@ -151,11 +153,33 @@ class Registry:
     def make(self, kind: Kind, name: str, given: Mapping[str, Any], where: str = "") -> Any:
         """Load a plug-in and build it with the given options, checked against its fields."""
         plugin, given = self._addressed(kind, name, given)
-        return build(self.load(kind, plugin, where), given, where or f"{kind} {name!r}")
+        cls, where = self.load(kind, plugin, where), where or f"{kind} {name!r}"
+        if kind == "method" and is_wrapper(cls):
+            given = complete_inner(self, cls, given, where)
+        return build(cls, given, where)
+
+    def inner(self, method: Any) -> Any:
+        """Return what is trained for a method: the one that a wrapper is around, or itself."""
+        return self.make("method", method.method.name, method.method.options) if is_wrapper(type(method)) else method
+
+    def spec(self, kind: Kind, name: str, plugin: object) -> PluginSpec:
+        """Return the part of a cell's specification that describes a plug-in."""
+        from bench.api import options
+
+        # What was a tuple is a list when it is read again.
+        plain = json.loads(json.dumps(options(plugin), default=_plain))
+        return PluginSpec(*self.identity(kind, name), str(plugin.version), plain)  # type: ignore[attr-defined]
 
     def _addressed(self, kind: Kind, name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Return the plug-in that a name stands for: `file:Class` is a name as it is, others may give options."""
         return (name, given) if name in self.plugins(kind) else _addressed(name, given)
+
+
+def _plain(value: object) -> dict[str, Any]:
+    """Return an option that is no plain data as JSON holds it: the inner method of a wrapper."""
+    if isinstance(value, PluginSpec):
+        return dataclasses.asdict(value)
+    raise TypeError(f"an option of type {type(value).__name__} is not JSON serializable")
 
 
 def _addressed(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

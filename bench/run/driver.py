@@ -117,7 +117,7 @@ def _computed_apart(spec: CellSpec | None, registry: Registry) -> bool:
     if spec is None:
         return False
     try:
-        return bool(registry.make("method", spec.method.name, spec.method.options).alone)
+        return bool(registry.inner(registry.make("method", spec.method.name, spec.method.options)).alone)
     except UserError:
         return False
 

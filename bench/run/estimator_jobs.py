@@ -7,12 +7,13 @@ from bench.api import Estimator
 from bench.api.tape import stream
 from bench.machine.memory import PeakMemory
 from bench.probes.base import DivergedError, TrainedSubject
-from bench.run.job import UNTRAINED, Job, JobEvent, error_text, held_out_value
+from bench.run.job import UNTRAINED, Job, JobEvent, calibrated, error_text, held_out_value
 from bench.spec.cell import Outcome
 from bench.training.estimators import fit_estimator
 from bench.training.network_factory import network_factory
-from bench.training.rows import Prepared, prepare, search_folds
+from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
+from bench.training.wrapped import Part
 
 
 def run_estimators(jobs: Sequence[Job]) -> Iterator[tuple[int, JobEvent]]:
@@ -55,13 +56,32 @@ def _measured(job: Job) -> Outcome:
     estimator, _ = chosen.applied(job.method, job.protocol.training) if chosen else (job.method, None)
     record: dict[str, Any] = {**job.search_record(), **UNTRAINED}
     data, memory = prepare(job.split, job.protocol, job.seed, "cpu"), PeakMemory()
-    subject = _fitted(job, estimator, data, job.seed)
     try:
+        subject, doubts = (
+            (_fitted(job, estimator, data, job.seed), ()) if job.wrapper is None else _wrapped(job, estimator, data)
+        )
         found = job.probe.measure(subject)
     except DivergedError as error:
         return Outcome("diverged", str(error), training=record)
     training = {**record, "memory_mib": memory.growth(), **found.record}
-    return Outcome("ok", "; ".join(found.doubts), metrics=found.metrics, training=training, arrays=found.arrays)
+    message = "; ".join([*doubts, *found.doubts])
+    return Outcome("ok", message, metrics=found.metrics, training=training, arrays=found.arrays)
+
+
+def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSubject, Sequence[str]]:
+    """Fit the estimator once for each fold of its wrapper, or once; return the calibrated wrapper and its doubts."""
+    assert job.wrapper is not None
+    parts = []
+    for fold in job.folds:
+        if fold is None:
+            parts.append(Part(_fitted(job, estimator, whole, job.seed).predictor, whole))
+            continue
+        held = calibration_folds(len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds)[fold]
+        data = prepare(job.split, job.protocol, job.seed, "cpu", held)
+        parts.append(Part(_fitted(job, estimator, data, stream(job.seed, "calibration", fold)).predictor, data))
+    predictor = calibrated(job, parts, whole)
+    subject = TrainedSubject(estimator, job.network, job.protocol, job.split, job.seed, whole, predictor)
+    return subject, predictor.doubts
 
 
 def _fitted(job: Job, estimator: Estimator, data: Prepared, seed: int) -> TrainedSubject:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.api import Network, Split
+from bench.api import Method, Network, Split, Wrapper
 from bench.metrics import score
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
@@ -16,17 +16,23 @@ from bench.probes.score import held_out_forecast
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
 from bench.training.member import Fitted
+from bench.training.predictors import NotFiniteError
+from bench.training.rows import Prepared
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import Progress
+from bench.training.wrapped import Calibrated, Part, calibrate
 
 UNTRAINED = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}  # the record of a cell without networks
+
+
+Place = tuple[int | None, int]  # of a network in its cell: the fold of its wrapper, if that has any, and a number
 
 
 @dataclass(eq=False)
 class Job:
     """One cell, ready to run."""
 
-    method: Any  # a Method or an Estimator
+    method: Any  # a Method or an Estimator; of a wrapper the inner one
     protocol: Protocol
     split: Split
     seed: int
@@ -35,8 +41,9 @@ class Job:
     checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
-    fitted: dict[int, Fitted] = field(default_factory=dict)
+    fitted: dict[Place, Fitted] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)  # where its network is found
+    wrapper: Wrapper | None = None  # around the method
     network: Network = field(init=False)
     probe: Probe = field(init=False)
 
@@ -48,6 +55,15 @@ class Job:
     def place(self) -> Hashable:
         """What jobs must share to train on the same rows in the same way."""
         return (self.data or id(self.split), self.seed, repr(self.protocol))
+
+    @property
+    def folds(self) -> list[int | None]:
+        """The folds on which its method is trained: those of its wrapper, or None for all training rows."""
+        return list(range(self.wrapper.folds)) if self.wrapper is not None and self.wrapper.folds else [None]
+
+    def networks(self, method: Method) -> list[Place]:
+        """Return the places of the networks to train."""
+        return [(fold, k) for fold in self.folds for k in range(method.networks)]
 
     def configurations(self) -> list[Configuration]:
         """Return what its search tries; one alone is taken without a trial."""
@@ -86,6 +102,15 @@ def held_out_value(subject: TrainedSubject, criterion: str) -> float:
     if criterion == "loss" and not classes:
         value = (value / subject.data.target_std) ** 2  # the squared error in training units
     return value if math.isfinite(value) else math.inf
+
+
+def calibrated(job: Job, parts: Sequence[Part], whole: Prepared) -> Calibrated:
+    """Return the calibrated wrapper of a job, whose inner method was trained once for each part."""
+    assert job.wrapper is not None
+    try:
+        return calibrate(job.wrapper, parts, whole, job.split, job.protocol.draws, job.seed)
+    except NotFiniteError as error:
+        raise DivergedError("a prediction at the calibration rows was not finite", str(error)) from None
 
 
 def error_text(error: Exception) -> str:

@@ -16,7 +16,7 @@ from bench.api import Array, Method
 from bench.api.tape import stream
 from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
 from bench.run.estimator_jobs import run_estimators
-from bench.run.job import UNTRAINED, Job, JobEvent, error_text, held_out_value
+from bench.run.job import UNTRAINED, Job, JobEvent, Place, calibrated, error_text, held_out_value
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Training
 from bench.training.checkpoints import name_of
@@ -24,10 +24,11 @@ from bench.training.divergence import first_not_finite
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
 from bench.training.network_factory import network_factory
-from bench.training.predictors import Networks
-from bench.training.rows import Prepared, prepare, search_folds
+from bench.training.predictors import Networks, Predictor
+from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
 from bench.training.stack import Progress, fit_with_progress
+from bench.training.wrapped import Part, rows_for_inner
 
 
 def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, Outcome]]:
@@ -97,6 +98,16 @@ class _Data:
         place = (job.place, fold)
         if place not in self._prepared:
             held = None if fold is None else search_folds(len(job.split.train_x), job.protocol, job.seed)[fold]
+            self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
+        return self._prepared[place]
+
+    def of_part(self, job: Job, fold: int | None) -> Prepared:
+        """Return the rows of a job, or of one fold of its wrapper."""
+        if fold is None or job.wrapper is None:
+            return self.of(job)
+        place = (job.place, job.wrapper.folds, fold)
+        if place not in self._prepared:
+            held = calibration_folds(len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds)[fold]
             self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
         return self._prepared[place]
 
@@ -183,7 +194,7 @@ def _chosen(job: Job) -> tuple[Method, Training]:
 
 def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple[int, JobEvent]]:
     members: dict[Hashable, Member] = {}
-    waiting: dict[Hashable, list[tuple[int, int]]] = {}  # a training, and the (job, network) that wait for it
+    waiting: dict[Hashable, list[tuple[int, Place]]] = {}  # a training, and the (job, network) that wait for it
     networks: dict[int, int] = {}
     for number, job in enumerate(jobs):
         if outcome := job.nothing_chosen():
@@ -191,35 +202,38 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
             continue
         method, training = _chosen(job)
         kind, form = training_form(method)
-        networks[number] = method.networks
-        for k in range(method.networks):
-            place = (job.place, kind, repr(training), k)
+        networks[number] = len(job.networks(method))
+        for own in job.networks(method):
+            place = (job.place, kind, repr(training), own, own[0] is not None and networks[number])
             if place not in members:
-                member = _member(job, form, training, data.of(job), _network_seed(job, k))
-                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, k))
-            waiting.setdefault(place, []).append((number, k))
+                member = _member(job, form, training, data.of_part(job, own[0]), _network_seed(job, own))
+                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, own))
+            waiting.setdefault(place, []).append((number, own))
     trainings = list(members)
     for item in fit_with_progress([members[t] for t in trainings], limits):
         if isinstance(item, Progress):
             yield 0, item
             continue
-        for number, k in waiting[trainings[item[0]]]:
+        for number, own in waiting[trainings[item[0]]]:
             job = jobs[number]
-            job.fitted[k] = item[1]
+            job.fitted[own] = item[1]
             if len(job.fitted) == networks[number]:
-                yield number, _judged(job, data.of(job), limits)
+                yield number, _judged(job, data, limits)
                 job.fitted.clear()
 
 
-def _checkpoint(job: Job, method: Method, training: Training, k: int) -> str:
+def _checkpoint(job: Job, method: Method, training: Training, place: Place) -> str:
     """Return the file of a training that may be long: the same for all methods that share the training."""
     kind, form = training_form(method)
     plugin = job.plugin if form is method else ""
-    return f"{job.checkpoints}/{name_of(plugin, kind, training, k)}" if job.checkpoints else ""
+    own = place[1] if job.wrapper is None or place[0] is None else f"{place} of {job.wrapper.folds} folds"
+    return f"{job.checkpoints}/{name_of(plugin, kind, training, own)}" if job.checkpoints else ""
 
 
-def _network_seed(job: Job, k: int) -> int:
-    return job.seed if k == 0 else stream(job.seed, "network", k)
+def _network_seed(job: Job, place: Place) -> int:
+    fold, k = place
+    seed = job.seed if fold is None else stream(job.seed, "calibration", fold)
+    return seed if k == 0 else stream(seed, "network", k)
 
 
 def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int, siblings: int = 1) -> Member:
@@ -228,40 +242,64 @@ def _member(job: Job, method: Method, training: Training, data: Prepared, seed: 
     return Member(method, problem, new_network, repr(network), training, data.rows, seed, siblings)
 
 
-def _judged(job: Job, data: Prepared, limits: Limits) -> Outcome:
+def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
     """Let the method finish its networks, draw from them and score the draws; an error fails this cell alone."""
     try:
-        networks = [job.fitted[k] for k in range(len(job.fitted))]
-        record = _training_record(job, networks)
-        lost = [k for k, network in enumerate(networks) if network.status == "diverged"]
-        if lost:
-            return Outcome("diverged", _divergence(job, data, lost[0], networks[lost[0]]), training=record)
         method, training = _chosen(job)
-        networks = [
-            finish(_member(job, method, training, data, _network_seed(job, k)), network)
-            for k, network in enumerate(networks)
-        ]
-        predictor = Networks(method, networks, job.split.task, limits)
-        subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, data, predictor)
+        places = job.networks(method)
+        record = _training_record(job, [job.fitted[place] for place in places])
+        lost = [place for place in places if job.fitted[place].status == "diverged"]
+        if lost:
+            return Outcome("diverged", _divergence(job, data, lost[0]), training=record)
+        networks = [_finished(job, method, training, data, place) for place in places]
+        whole = data.of(job)
         try:
+            predictor, doubts = _predictor(job, method, networks, data, limits)
+            subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, whole, predictor)
             found = job.probe.measure(subject)
         except DivergedError as error:
             return Outcome("diverged", str(error), training=record)
         seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0]).items()}
         arrays = {**found.arrays, **seen, **_history(networks)}
-        training_record = {**record, **found.record}
-        return Outcome("ok", "; ".join(found.doubts), metrics=found.metrics, training=training_record, arrays=arrays)
+        doubts = "; ".join([*doubts, *found.doubts])
+        return Outcome("ok", doubts, metrics=found.metrics, training={**record, **found.record}, arrays=arrays)
     except Exception as error:
         return Outcome("failed", error_text(error))
 
 
-def _divergence(job: Job, data: Prepared, k: int, network: Fitted) -> str:
+def _finished(job: Job, method: Method, training: Training, data: _Data, place: Place) -> Fitted:
+    member = _member(job, method, training, data.of_part(job, place[0]), _network_seed(job, place))
+    if job.wrapper is not None:
+        member = replace(member, rows=rows_for_inner(member.rows))
+    return finish(member, job.fitted[place])
+
+
+def _predictor(
+    job: Job, method: Method, networks: Sequence[Fitted], data: _Data, limits: Limits
+) -> tuple[Predictor, Sequence[str]]:
+    """Return the predictor of a job, calibrated if it has a wrapper, and what readers of its results should know."""
+    if job.wrapper is None:
+        return Networks(method, networks, job.split.task, limits), ()
+    each = method.networks
+    parts = [
+        Part(Networks(method, networks[k * each :][:each], job.split.task, limits), data.of_part(job, fold))
+        for k, fold in enumerate(job.folds)
+    ]
+    predictor = calibrated(job, parts, data.of(job))
+    return predictor, predictor.doubts
+
+
+def _divergence(job: Job, data: _Data, place: Place) -> str:
     """Return where the training of a network came upon a value that is not finite."""
     method, training = _chosen(job)
+    fold, k = place
+    network = job.fitted[place]
     which = f"network {k}" if method.networks > 1 else "the network"
+    which += "" if fold is None else f" of fold {fold}"
     message = f"the loss of {which} was not finite in epoch {network.epochs}"
     _, form = training_form(method)
-    found = first_not_finite(_member(job, form, training, data, _network_seed(job, k)), network)
+    member = _member(job, form, training, data.of_part(job, fold), _network_seed(job, place))
+    found = first_not_finite(member, network)
     return f"{message}; first not finite: {found}" if found else message
 
 

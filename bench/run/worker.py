@@ -15,11 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bench.api import Dataset, Split
+from bench.api import Dataset, Split, Wrapper
 from bench.errors import UserError
 from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
-from bench.plan.cells import checked, fingerprint, plugin_spec
+from bench.plan.cells import checked, fingerprint
 from bench.plugins.registry import Kind, Registry
 from bench.run.job import Job, JobEvent, error_text
 from bench.run.jobs import run_jobs
@@ -159,10 +159,13 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     )
     if own != spec:
         raise UserError(f"this worker would run another cell: {own.text}; the driver wants {spec.text}")
-    plugin = json.dumps([own_method.name, own_method.origin, own_method.version])
+    wrapper, trained = None, own_method
+    if isinstance(method, Wrapper):
+        wrapper, trained, method = method, method.method, _registry(plugins).inner(method)
+    plugin = json.dumps([trained.name, trained.origin, trained.version])
     selection = Selection.from_json(item.search) if item.search else None
     about = (data, plugin, place_of(spec), spec.space, selection)
-    return Job(method, spec.protocol, split, spec.seed, *about, registry=_registry(plugins))
+    return Job(method, spec.protocol, split, spec.seed, *about, registry=_registry(plugins), wrapper=wrapper)
 
 
 def _metrics(spec: CellSpec, plugins: tuple[PluginFile, ...]) -> dict[str, str]:
@@ -182,7 +185,7 @@ def _plugin(kind: Kind, wanted: PluginSpec, plugins: tuple[PluginFile, ...]) -> 
     """Return this worker's plug-in and its specification; raises if it is not the one that the driver wants."""
     registry = _registry(plugins)
     plugin = registry.make(kind, wanted.name, wanted.options)
-    own = plugin_spec(registry, kind, wanted.name, plugin)
+    own = registry.spec(kind, wanted.name, plugin)
     if own != wanted:
         raise UserError(f"this worker has another {kind} {wanted.name!r}: {own}; the driver wants {wanted}")
     return plugin, own

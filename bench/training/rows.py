@@ -3,15 +3,15 @@
 The scaling depends on the training rows alone, not on validation, calibration or test rows.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bench.api import Array, ClassPrediction, Prediction, Split, as_float32
-from bench.api.tape import generator
+from bench.api.tape import generator, stream
 from bench.metrics import TargetScale
 from bench.spec.protocol import Protocol
 from bench.training.folds import folds
@@ -28,12 +28,19 @@ class Prepared:
     target_std: float
     scale: TargetScale | None
     inputs: Callable[[Array], Tensor]  # converts rows in original units to training units, on the device
+    original_inputs: Callable[[Tensor], Array]  # and back
 
     def original(self, prediction: Prediction) -> Prediction:
         """Return a prediction in original units; classes have none."""
         if isinstance(prediction, ClassPrediction):
             return prediction
         return prediction.affine(self.target_std, self.target_mean)
+
+    def scaled(self, prediction: Prediction) -> Prediction:
+        """Return a prediction of original units in training units."""
+        if isinstance(prediction, ClassPrediction):
+            return prediction
+        return prediction.affine(1 / self.target_std, -self.target_mean / self.target_std)
 
 
 def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,12 +66,30 @@ def search_folds(rows: int, protocol: Protocol, seed: int) -> list[tuple[Tensor,
     return [(usable[one], usable[other]) for one, other in folds(len(usable), protocol.folds, seed)]
 
 
-def prepare(
-    split: Split, protocol: Protocol, seed: int, device: str, fold: tuple[Tensor, Tensor] | None = None
-) -> Prepared:
-    """Hold out rows (those of a fold, or the protocol's shares), scale, and move the data to the device."""
+def calibration_folds(rows: int, protocol: Protocol, seed: int, count: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Return the training, validation and calibration rows of each fold of a wrapper, which calibrates on all folds.
+
+    They are of all rows, whatever the suite sets aside for calibration. Early stopping must not see the part that is
+    held out: it has its own share of the others.
+    """
+    found = []
+    for number, (kept, held) in enumerate(folds(rows, count, stream(seed, "calibration"))):
+        own = held_out(len(kept), replace(protocol, calibration=0.0), stream(seed, "calibration", number))
+        train, validation = (kept[part] for part in own[:2])
+        if protocol.refit:
+            train, validation = kept, kept[:0]
+        found.append((train, validation, held))
+    return found
+
+
+def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequence[Tensor] | None = None) -> Prepared:
+    """Hold out rows (those of a fold, or the protocol's shares), scale, and move the data to the device.
+
+    A fold has training and validation rows, and calibration rows where it is one of `calibration_folds`.
+    """
     none = torch.empty(0, dtype=torch.long)
-    train, validation, calibration = (*fold, none) if fold else held_out(len(split.train_x), protocol, seed)
+    parts = (*fold, none)[:3] if fold else held_out(len(split.train_x), protocol, seed)
+    train, validation, calibration = parts
     if protocol.refit and fold is None:
         train, validation = torch.cat([train, validation]).sort().values, none
     used = train.numpy()
@@ -84,8 +109,12 @@ def prepare(
     def inputs(x: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(_scaled(x, mean, std), dtype=np.float32)).to(device)
 
+    def original_inputs(x: Tensor) -> Array:
+        original: Array = x.numpy(force=True) * std + mean
+        return original
+
     rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation, calibration)
-    return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs)
+    return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs, original_inputs)
 
 
 def _input_scale(x: Array) -> tuple[Array, Array]:
