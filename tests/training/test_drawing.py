@@ -30,7 +30,9 @@ def job(one: Member, networks: list[Fitted], draws: int) -> Drawing:
 REGISTRY = Registry()
 METHODS = {name: REGISTRY.make("method", name, {}) for name in REGISTRY.plugins("method")}
 REGRESSION = [name for name, method in METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
-POINTS = {"deterministic", "deep-ensemble", "anchored-ensemble", "mean-variance", "mean-variance-ensemble"}
+STATED = {"mean-variance": 2, "mean-variance-ensemble": 2, "evidential-regression": 4, "quantile-regression": 23}
+COLUMNS = {**STATED, "mc-dropout-prior": 2}
+ONE_FUNCTION = {"deterministic", "deep-ensemble", "anchored-ensemble", *STATED}  # of each network
 
 
 @pytest.mark.parametrize("name", REGRESSION)
@@ -40,13 +42,13 @@ def test_draw_t_is_the_same_function_whatever_t_is_and_however_the_work_is_cut(
     one = member(METHODS[name], epochs=1)
     networks = fit_in_order([one] * one.method.networks, PLAIN)
     many = draw(job(one, networks, 20))
-    functions = one.method.networks if name in POINTS else 20
-    assert many.shape == (functions, len(one.rows.x), 2 if name.startswith("mean-variance") else 1)
-    np.testing.assert_allclose(draw(job(one, networks, 7)), many[:7], atol=1e-6)
+    functions = one.method.networks if name in ONE_FUNCTION else 20
+    assert many.shape == (functions, len(one.rows.x), COLUMNS.get(name, 1))
+    np.testing.assert_allclose(draw(job(one, networks, 7)), many[:7], atol=5e-6)
     for cut in (Limits(bytes=20_000), Limits(path="plain")):
-        np.testing.assert_allclose(draw(job(one, networks, 20), cut), many, atol=1e-6)
+        np.testing.assert_allclose(draw(job(one, networks, 20), cut), many, atol=5e-6)
     few = replace(job(one, networks, 7), x=one.rows.x[:10])  # every draw and every row by itself
-    np.testing.assert_allclose(draw(few, Limits(bytes=1)), draw(few), atol=1e-6)
+    np.testing.assert_allclose(draw(few, Limits(bytes=1)), draw(few), atol=5e-6)
 
 
 @pytest.mark.parametrize("method", [MCDropout(), MCDropout(per_row=True), MCNIFixed()], ids=str)
