@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
+from bench.reports._left_out import explain
 from bench.reports._words import arrow, methods_of, metrics_of
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
@@ -36,6 +37,14 @@ class Summary(Report):
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 blocks.append(_table(dataset, own, methods, seeds, metrics, marks.get(dataset, {})))
+                gaps = [
+                    (method, metric)
+                    for metric in metrics
+                    for method in methods
+                    if (metric.name, method) not in own.index
+                ]
+                if reasons := explain(results.cells, dataset, gaps):
+                    blocks.append(Text(reasons))
         return Section("Results by dataset", blocks)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -79,14 +79,11 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
             click.echo(f"{name}: {f'{value:.3f}' if name.endswith('seconds') else _moment(value)}")
     if found["code"]:
         click.echo(f"code: {_plain(found['code'])}{' with changes' if found['dirty'] else ''}")
+    left_out = found["training"].pop("left_out", {})
     for part in ("spec", "training", "environment"):
         if found[part]:
             click.echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
-    if found["metrics"]:
-        click.echo("metrics:")
-        width = max(len(name) for name in found["metrics"])
-        for name, value in found["metrics"].items():
-            click.echo(f"  {_plain(name):<{width}}  {value!r}")
+    _print_metrics(found["metrics"], left_out)
     for plugin in found["plugins"]:
         lines = plugin["source"].count("\n")
         click.echo(f"plug-in file {_plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
@@ -94,6 +91,18 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
             click.echo(_indented(plugin["source"].rstrip("\n")))
     if found["message"]:
         click.echo(f"message:\n{_indented(found['message'])}")
+
+
+def _print_metrics(values: Mapping[str, float], left_out: Mapping[str, Sequence[str]]) -> None:
+    if values:
+        click.echo("metrics:")
+        width = max(len(name) for name in values)
+        for name, value in values.items():
+            click.echo(f"  {_plain(name):<{width}}  {value!r}")
+    if left_out:
+        click.echo("metrics without a value:")
+        for reason, names in left_out.items():
+            click.echo(_plain(f"  {', '.join(names)}: {reason}"))
 
 
 @click.command()

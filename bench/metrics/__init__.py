@@ -64,7 +64,7 @@ from bench.metrics.regression import (
     standardised_log_loss,
 )
 from bench.metrics.robustness import flip_level
-from bench.metrics.scoring import MetricError, left_out, score
+from bench.metrics.scoring import MetricError, left_out, reasons_without_value, score
 from bench.metrics.selective import (
     RiskCoverage,
     area_under_generalised_risk,
@@ -101,8 +101,8 @@ __all__ += ["find_declaration", "fit_noise_variance", "flip_level", "gaussian_in
 __all__ += ["gaussian_nll_rows", "group_names", "interval_score", "left_out", "level_of", "maximum_calibration_error"]
 __all__ += ["mean_absolute_error", "mean_set_size", "mean_width", "miscalibration_area", "mutual_information"]
 __all__ += ["normalised_calibration_error", "pinball_loss", "pit_histogram", "pit_values", "predictive_entropy"]
-__all__ += ["quantile_calibration_error", "quantile_curve", "r_squared", "reliability_curve", "risk_at_coverage"]
-__all__ += ["risk_coverage_curve", "root_mean_squared_calibration_error", "root_mean_squared_error"]
+__all__ += ["quantile_calibration_error", "quantile_curve", "r_squared", "reasons_without_value", "reliability_curve"]
+__all__ += ["risk_at_coverage", "risk_coverage_curve", "root_mean_squared_calibration_error", "root_mean_squared_error"]
 __all__ += ["root_mean_squared_quantile_error", "score", "score_by_group", "set_coverage", "sharpness"]
 __all__ += ["singleton_share", "size_stratified_coverage", "smooth_calibration_error", "sort_by_score"]
 __all__ += ["sparsification_error", "standardised_log_loss", "top_k_accuracy", "total_variance", "using_metrics"]

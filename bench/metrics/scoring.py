@@ -2,7 +2,7 @@
 
 import math
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bench.errors import UserError, unknown_name
@@ -22,6 +22,18 @@ def left_out(forecast: Forecast) -> dict[str, str]:
     metrics = {name: metric for name, metric in catalogue().items() if metric.compute is not None}
     reasons = {n: m.unmet(forecast) for n, m in metrics.items() if m.task in ("any", forecast.task)}
     return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def reasons_without_value(forecast: Forecast, values: Mapping[str, float]) -> dict[str, list[str]]:
+    """Return the metrics of the forecast's task that are not among its values, by the reason; compact to store."""
+    reasons = left_out(forecast)
+    for name, metric in catalogue().items():
+        if metric.compute is not None and metric.task in ("any", forecast.task) and name not in values:
+            reasons.setdefault(name, "it is undefined on this data")
+    grouped: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        grouped.setdefault(reason, []).append(name)
+    return grouped
 
 
 def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, float]:

@@ -8,6 +8,11 @@ import numpy as np
 ALL = "all"  # the mean over the shifts of one severity, and the clean test rows as severity 0
 
 
+def conditioned(metrics: Mapping[str, float], condition: str) -> dict[str, float]:
+    """Return the metrics without a condition, under this one."""
+    return {f"{name}@{condition}": value for name, value in metrics.items() if "@" not in name}
+
+
 def means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean over shifts of each metric that all of them have.
 

@@ -25,7 +25,7 @@ from pydantic.dataclasses import dataclass
 from bench.api import Array, Split
 from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, score
-from bench.probes._conditions import ALL, means
+from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
 from bench.spec.protocol import CLOSED
@@ -71,7 +71,7 @@ class RowShift(Probe):
         """Score the drawn functions under every condition."""
         clean = forecast_of(subject)
         finding = finding_of(subject.split, clean)
-        metrics = dict(finding.metrics) | {f"{name}@{ALL}:0": value for name, value in finding.metrics.items()}
+        metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_shift = []
             for shift in self.shifts:
@@ -82,9 +82,9 @@ class RowShift(Probe):
                 except DivergedError as error:
                     raise DivergedError(f"{error} under {shift} of severity {severity}") from None
                 values = score(other) | dict(_detection(clean, other))
-                metrics |= {f"{name}@{shift}:{severity}": value for name, value in values.items()}
+                metrics |= conditioned(values, f"{shift}:{severity}")
                 by_shift.append(values)
-            metrics |= {f"{name}@{ALL}:{severity}": value for name, value in means(by_shift).items()}
+            metrics |= conditioned(means(by_shift), f"{ALL}:{severity}")
         return replace(finding, metrics=metrics)
 
 

@@ -8,7 +8,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from bench.api import Array, ClassPrediction, Prediction, Split
-from bench.metrics import Forecast, fit_noise_variance, score, score_by_group
+from bench.metrics import Forecast, fit_noise_variance, reasons_without_value, score, score_by_group
+from bench.probes._conditions import conditioned
 from bench.probes.base import Finding, Probe, TrainedSubject
 from bench.spec.protocol import CLOSED, Positive
 
@@ -25,27 +26,24 @@ class Score(Probe):
             raise ValueError("probe.draws: name every number of draws once")
 
     def measure(self, subject: TrainedSubject) -> Finding:
-        """Score the drawn functions by every metric that applies, and the first of them alone as the options say.
-
-        Where the split names groups of test rows, also within each of them.
-        """
+        """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
         drawn = _draw(subject)
-        forecast = drawn.forecast(subject)
-        finding = finding_of(subject.split, forecast)
+        finding = finding_of(subject.split, drawn.forecast(subject))
         metrics = dict(finding.metrics)
-        if subject.split.test_groups is not None:
-            metrics |= score_by_group(forecast, subject.split.test_groups)
         # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
         for first in self.draws:
             if first <= drawn.test.draw_count:  # a method may have fewer functions: as many as networks
                 fewer = score(drawn.forecast(subject, first))
-                metrics |= {f"{name}@T={first}": value for name, value in fewer.items()}
+                metrics |= conditioned(fewer, f"T={first}")
         return replace(finding, metrics=metrics)
 
 
 def finding_of(split: Split, forecast: Forecast) -> Finding:
-    """Return the score of a forecast and what its figures are drawn from."""
-    return Finding(score(forecast), _curves(split, forecast), {"draws": forecast.draw_count})
+    """Return the score of a forecast, also within the groups that the split names, and what figures are drawn from."""
+    values = score(forecast)
+    record = {"draws": forecast.draw_count, "left_out": reasons_without_value(forecast, values)}
+    by_group = {} if split.test_groups is None else score_by_group(forecast, split.test_groups)
+    return Finding(values | by_group, _curves(split, forecast), record)
 
 
 def forecast_of(subject: TrainedSubject) -> Forecast:

@@ -20,7 +20,7 @@ from bench.api import Array, Split
 from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
 from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, mutual_information, score
-from bench.probes._conditions import ALL, means
+from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
 from bench.spec.protocol import CLOSED, Count
@@ -69,16 +69,16 @@ class Shift(Probe):
         clean_subject = self._with_images(subject, original)
         clean = forecast_of(clean_subject)
         finding = finding_of(clean_subject.split, clean)
-        metrics = dict(finding.metrics) | {f"{name}@{ALL}:0": value for name, value in finding.metrics.items()}
+        metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_corruption = []
             for corruption in self.corruptions:
                 images = corrupted_test_images(original, corruption, severity, subject.seed)
                 shifted = self._forecast(subject, images, f"under {corruption} of severity {severity}")
                 values = score(shifted) | dict(_detection(clean, shifted))
-                metrics |= {f"{name}@{corruption}:{severity}": value for name, value in values.items()}
+                metrics |= conditioned(values, f"{corruption}:{severity}")
                 by_corruption.append(values)
-            metrics |= {f"{name}@{ALL}:{severity}": value for name, value in means(by_corruption).items()}
+            metrics |= conditioned(means(by_corruption), f"{ALL}:{severity}")
         for name in self.foreign:
             images = foreign_test_images(original, name, subject.seed)
             foreign = self._forecast(subject, images, f"at the foreign images {name!r}")
@@ -97,7 +97,13 @@ class Shift(Probe):
         They are cut after they were changed, so that fewer images are not other images.
         """
         kept = slice(0, self.rows or None)
-        split = replace(subject.split, test_x=images[kept], test_y=subject.split.test_y[kept])
+        groups = subject.split.test_groups
+        split = replace(
+            subject.split,
+            test_x=images[kept],
+            test_y=subject.split.test_y[kept],
+            test_groups=None if groups is None else groups[kept],
+        )
         return replace(subject, split=split, data=replace(subject.data, test_x=subject.data.inputs(split.test_x)))
 
 

@@ -51,7 +51,7 @@ def mixed(store: Store) -> Store:
     made = Outcome(
         "ok",
         metrics={"rmse": 0.1, "nll": math.inf},
-        training={"epochs": [7]},
+        training={"epochs": [7], "left_out": {"there is one draw": ["nll_mc", "crps_sample"]}},
         environment=environment,
         timing={"seconds": 1.25, "cpu_seconds": 2.5, "finished": 0.0},
         arrays={"mean": np.arange(3.0)},
@@ -104,6 +104,8 @@ def test_show(mixed: Store, call: Command) -> None:
     more = ("1970-01-01T00:00:00", '"rate": 0.1', '"python": "3.11"', "0.1", "inf", '"epochs"')
     for said in (*about, *more):
         assert said in whole.out
+    assert "metrics without a value:\n  nll_mc, crps_sample: there is one draw\n" in whole.out
+    assert "left_out" not in whole.out
     assert call("show", key[:6]).out == whole.out
     assert call("show", "toy/m/0", "--suite", "tiny").out == call("show", "toy/m/0").out == whole.out
     told = json.loads(call("show", "toy/m/0", "--json").out)

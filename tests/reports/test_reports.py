@@ -61,6 +61,23 @@ def test_summary_numbers_are_those_of_pandas(results: StoredResults) -> None:
             assert spread == pytest.approx(wide["std", metric][method], rel=0.06)
 
 
+def test_the_summary_tells_why_a_value_is_missing(store: Store) -> None:
+    reasons = {"there is one draw": ["nll_mc", "picp"], "it is undefined on this data": ["r2"], "not asked": ["mae"]}
+    outcomes = {
+        ("toy", "one", 0): Outcome("ok", metrics={"rmse": 1.0}, training={"left_out": reasons}),
+        ("toy", "single", 0): Outcome("ok", metrics={"rmse": 1.0, "r2": 0.5}, training={"left_out": reasons}),
+        ("toy", "old", 0): Outcome("ok", metrics={"rmse": 1.0, "r2": 0.5}),  # from before reasons were stored
+        ("toy", "full", 0): Outcome("ok", metrics={"rmse": 1.0, "nll_mc": 2.0, "picp": 0.9, "r2": 0.5}),
+        ("other", "full", 0): Outcome("ok", metrics={"rmse": 1.0}),
+    }
+    found = section("summary", save_outcomes(store, "tiny", outcomes, ["rmse", "nll_mc", "picp", "r2"]))
+    assert found is not None
+    (text,) = [block.text for block in found.blocks[1:] if isinstance(block, Text)]
+    assert text == (
+        "Without a value (–): nll_mc, picp of one, single: there is one draw; r2 of one: it is undefined on this data."
+    )
+
+
 def test_the_best_mean_is_bold_in_the_metrics_own_direction(results: StoredResults) -> None:
     (table,) = tables(section("summary", results))
     means = results.frame.groupby(["metric", "method"])["value"].mean()
