@@ -1,6 +1,7 @@
 """Words and numbers that several sections share: metrics, arrows, intervals, plurals."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,12 @@ def band(values: Array) -> tuple[Array, Array, Array]:
     with np.errstate(invalid="ignore"):
         ends = stats.t_interval(np.moveaxis(values, 0, -1))
     return mean, ends[..., 0], ends[..., 1]
+
+
+def named(frame: pd.DataFrame, wanted: Callable[[str, str], bool]) -> pd.DataFrame:
+    """Return the rows whose metric and condition are wanted; few names are asked, however many rows there are."""
+    names = [name for name in frame["metric"].unique() if wanted(*str(name).partition("@")[::2])]
+    return frame[frame["metric"].isin(names)]
 
 
 def parts_of(names: pd.Series) -> pd.DataFrame:

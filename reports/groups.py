@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Metric, Report, Results, Section, Table, Text, catalogue
-from bench.reports._words import arrow, methods_of, parts_of
+from bench.reports._words import arrow, methods_of, named, parts_of
 
 GROUP, WORST = "group=", "worst-group"  # the conditions under which values are stored
 
@@ -19,9 +19,9 @@ class Groups(Report):
 
     def section(self, results: Results) -> Section | None:
         """Return the tables, or None where no dataset names groups of rows."""
-        parts = parts_of(results.frame["metric"])
-        rows = results.frame.assign(base=parts[0], condition=parts[2])
-        rows = rows[rows["condition"].str.startswith(GROUP) | (rows["condition"] == WORST)]
+        rows = named(results.frame, lambda _, condition: condition.startswith(GROUP) or condition == WORST)
+        parts = parts_of(rows["metric"])
+        rows = rows.assign(base=parts[0], condition=parts[2])
         blocks: list[Block] = []
         for dataset, own in rows.groupby("dataset", sort=True):
             blocks += [_table(str(dataset), own, metric) for metric in self._metrics(results, own)]

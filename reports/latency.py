@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
-from bench.reports._words import arrow, labelled, methods_of, metrics_of, parts_of
+from bench.reports._words import arrow, labelled, methods_of, metrics_of, named, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
@@ -57,8 +57,9 @@ class Latency(Report):
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values of latency metrics, with the number of draws and the mode they were measured in."""
+    frame = named(frame, lambda metric, _: metric in FAMILY)
     bare = parts_of(frame["metric"])[0]
-    rows = frame[bare.isin(FAMILY) & np.isfinite(frame["value"].astype(float))]
+    rows = frame[np.isfinite(frame["value"].astype(float))]
     at = [dict(part.partition("=")[::2] for part in condition(str(m)).split(",")) for m in rows["metric"]]
     draws = pd.to_numeric(pd.Series([one.get("T") for one in at], index=rows.index, dtype=object), errors="coerce")
     modes = [one.get("mode", DEFAULT) for one in at]

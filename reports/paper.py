@@ -12,7 +12,7 @@ import pandas as pd
 
 from bench.api import Block, CellSpec, Facts, Report, Results, Section, Table, Text, read_spec
 from bench.reports._paper_claims import SETTINGS, Held, Judged, judge
-from bench.reports._words import parts_of, plural
+from bench.reports._words import named, plural
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
@@ -73,9 +73,8 @@ def _found(experiment: Mapping[str, Any], suites: Sequence[Results]) -> tuple[He
     candidates, reasons = [], []
     for results in suites:
         frame = results.frame
-        bare = parts_of(frame["metric"])[0]
-        rows = frame[bare.isin(experiment["metrics"])]
-        known = set(rows["dataset"])
+        rows = named(frame, lambda metric, _: metric in experiment["metrics"])
+        known = set(rows["dataset"].unique())
         datasets = tuple(d for d in experiment["datasets"] or sorted(known) if d in known)
         if not datasets:
             continue

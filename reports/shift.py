@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
-from bench.reports._words import arrow, band, labelled, methods_of, parts_of
+from bench.reports._words import arrow, band, labelled, methods_of, named, parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +70,7 @@ class Shift(Report):
 
 def shifted(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values under a corruption, with its name, its severity and the metric's own name."""
+    frame = named(frame, lambda _, condition: bool(condition))
     parts = parts_of(frame["metric"])
     found = parts[2].str.extract(f"^{CORRUPTION.pattern}$")
     rows = frame.assign(base=parts[0], corruption=found["corruption"], severity=found["severity"].astype(float))
@@ -142,8 +143,9 @@ def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
 
 
 def _detection(frame: pd.DataFrame) -> list[Block]:
+    frame = named(frame, lambda _, condition: condition != "" and not set(condition) & {":", "="})
     parts = parts_of(frame["metric"])
-    known = frame.assign(base=parts[0], foreign=parts[2])[(parts[2] != "") & ~parts[2].str.contains("[:=]")]
+    known = frame.assign(base=parts[0], foreign=parts[2])
     rows = known[known["base"] == "ood_auroc"]
     if rows.empty:
         return []

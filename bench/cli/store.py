@@ -146,22 +146,21 @@ def _print_merged(done: "Merged") -> None:
 @store_option
 def export(suite: str | None, name: str, out: str | None, plugins: str | None, store: str) -> None:
     """Write the metric values of SUITE, or of all suites, one row per value."""
-    from bench.store.export import table, write, write_file, write_plugins
+    from bench.store.export import rows, write, write_file, write_plugins
 
     form = Format(name)
     if form is Format.PARQUET and out is None and _is_terminal():
         raise UserError("--format parquet: this is not for a terminal; write to a file with --out FILE, or to a pipe")
     with closing(_opened(store, suite)) as opened:
-        frame = table(opened, suite)
         sources = write_plugins(opened, suite, Path(plugins)) if plugins else []
-    for source in sources:
-        click.echo(f"plug-in file: {source}", err=True)
-    if out is not None:
-        write_file(frame, form, Path(out))
-        click.echo(f"{len(frame)} values: {out}", err=True)
-        return
-    write(frame, form, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+        for source in sources:
+            click.echo(f"plug-in file: {source}", err=True)
+        if out is not None:
+            count = write_file(rows(opened, suite), form, Path(out))
+            click.echo(f"{count} values: {out}", err=True)
+            return
+        write(rows(opened, suite), form, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 @click.command()

@@ -79,7 +79,7 @@ def collect(
     stored: set[str] = set()
     for name in dict.fromkeys(suites or known):
         results = StoredResults(store, name)
-        stored |= set(results.frame["metric"])
+        stored |= set(results.columns.metrics)
         names = board_metrics(results, metrics)
         listed, missing = list_rows(name, results.cells)
         about.append(SuiteSummary(name, results.title, results.baseline, tuple(names)))
@@ -118,7 +118,7 @@ def board_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
     A metric that is stored under conditions only (`NAME@CONDITION`) is shown under each of them; one without a better
     has no board.
     """
-    stored = sorted(set(results.frame["metric"]))
+    stored = list(results.columns.metrics)
     known = [name for name in stored if (metric := find_declaration(name)) is not None and metric.has_better]
     if chosen and ALL not in chosen:
         return [name for name in dict.fromkeys(chosen) if name in known]
@@ -133,7 +133,7 @@ def board_metrics(results: StoredResults, chosen: Sequence[str]) -> list[str]:
 
 def _task(metrics: "pd.Series[str]") -> str:
     """Return the task of a dataset, from the metrics that were computed on it."""
-    tasks = {declaration(name).task for name in set(metrics) if name.partition("@")[0] in catalogue()} - {"any"}
+    tasks = {declaration(name).task for name in metrics.unique() if name.partition("@")[0] in catalogue()} - {"any"}
     return tasks.pop() if len(tasks) == 1 else "any"
 
 

@@ -1,9 +1,12 @@
 """Descriptions of plug-ins, as data: the paragraphs of a docstring, the options and their meaning, the look."""
 
+import ast
 import inspect
 import re
 import textwrap
 from dataclasses import MISSING, Field, dataclass, fields
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from bench.api import Dataset
@@ -86,8 +89,23 @@ def size(dataset: Dataset) -> tuple[str, str]:
 
 def declared_look(registry: Registry, method: str) -> Look | None:
     """Return how a method declares to be drawn, by its name; None where no plug-in of that name can be loaded."""
+    plugin = registry.plugins("method").get(method)
+    if plugin is not None and plugin.path is not None and (written := _look_in(plugin.path)) is not None:
+        return written
     try:
         look = registry.load("method", method).look
     except UserError:
         return None
     return look if isinstance(look, Look) else None
+
+
+@cache
+def _look_in(path: Path) -> Look | None:
+    """Return the look that a file writes down, `look = Look("red", "-", "o")`: a page loads no torch for a colour."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name("look")], value=ast.Call(func=ast.Name("Look"), args=values, keywords=[])
+            ) if all(isinstance(value, ast.Constant) for value in values):
+                return Look(*(ast.literal_eval(value) for value in values))
+    return None

@@ -4,19 +4,20 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum, auto
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bench.store.store import Store
 
 COLUMNS = ("suite", "dataset", "split", "method", "seed", "metric", "value", "key", "status")
+Row = tuple[Any, ...]  # the values of these columns
+ROWS_AT_ONCE = 20_000
 
 
 class Format(StrEnum):
@@ -27,71 +28,95 @@ class Format(StrEnum):
     PARQUET = auto()
 
 
-def table(store: "Store", suite: str | None = None) -> "pd.DataFrame":
-    """Return the metric values of one suite or of all, one row each, with the metrics relative to a baseline."""
-    import pandas as pd
-
-    from bench.store.results import StoredResults
-
+def rows(store: "Store", suite: str | None = None) -> Iterator[Row]:
+    """Yield the metric values of one suite or of all, with the metrics relative to a baseline; `COLUMNS` names them."""
     known = store.suites()
     if suite is not None and suite not in known:
         raise unknown_name("suite", suite, known, f"store {store.address}")
-    parts = []
-    for name in known if suite is None else [suite]:
-        results = StoredResults(store, name)
-        states = dict(zip(results.cells["key"], results.cells["status"], strict=True))
-        parts.append(results.frame.assign(status=results.frame["key"].map(states)))
-    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
-    return frame[list(COLUMNS)]
+    return chain.from_iterable(_rows_of(store, name) for name in (known if suite is None else [suite]))
 
 
-def write_csv(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write a table as CSV; numbers have all their digits."""
+def _rows_of(store: "Store", suite: str) -> Iterator[Row]:
+    from bench.store.results import StoredResults
+
+    found, states = StoredResults(store, suite).columns, store.states(suite)
+    for first in range(0, len(found.value), ROWS_AT_ONCE):
+        part = slice(first, first + ROWS_AT_ONCE)
+        numbers = (found.place[part].tolist(), found.metric[part].tolist(), found.value[part].tolist())
+        for p, m, value in zip(*numbers, strict=True):
+            *place, key = found.places[p]
+            yield (*place, found.metrics[m], value, key, states[key])
+
+
+def write_csv(values: Iterable[Row], file: IO[bytes]) -> int:
+    """Write values as CSV; numbers have all their digits."""
     text = io.TextIOWrapper(file, "utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows(_rows(frame))  # a float is written as its repr
+    writer.writerow(COLUMNS)
+    count = 0
+    for part in _parts(values):
+        writer.writerows(part)  # a float is written as its repr
+        count += len(part)
     text.flush()
     text.detach()
+    return count
 
 
-def write_json(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write a table as a JSON list, one object per row; infinity and NaN, which JSON does not have, are strings."""
+def write_json(values: Iterable[Row], file: IO[bytes]) -> int:
+    """Write values as a JSON list, one object per row; infinity and NaN, which JSON does not have, are strings."""
     file.write(b"[")
-    for number, row in enumerate(_rows(frame)):
-        record = dict(zip(frame.columns, row, strict=True))
-        if isinstance(record["value"], float) and not math.isfinite(record["value"]):
+    count = 0
+    for count, row in enumerate(values, 1):
+        record = dict(zip(COLUMNS, row, strict=True))
+        if not math.isfinite(record["value"]):
             record["value"] = str(record["value"])
-        file.write((",\n" if number else "\n").encode() + json.dumps(record).encode())
+        file.write((",\n" if count > 1 else "\n").encode() + json.dumps(record).encode())
     file.write(b"\n]\n")
+    return count
 
 
-def write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write a table as Parquet."""
-    types = dict.fromkeys(COLUMNS, "string") | {"split": "int64", "seed": "int64", "value": "float64"}
+def write_parquet(values: Iterable[Row], file: IO[bytes]) -> int:
+    """Write values as Parquet, one group of rows after another."""
     try:
-        content = frame.astype(types).to_parquet(None, engine="pyarrow", index=False)
+        import pyarrow as arrow
+        from pyarrow.parquet import ParquetWriter
     except ImportError:
         raise UserError("--format parquet: needs the package pyarrow: pip install 'uqbench[parquet]'") from None
-    file.write(content)
+    kinds = dict.fromkeys(COLUMNS, arrow.string()) | {"split": arrow.int64(), "seed": arrow.int64()}
+    schema = arrow.schema(list((kinds | {"value": arrow.float64()}).items()))
+    count = 0
+    with ParquetWriter(file, schema) as writer:
+        for part in _parts(values):
+            writer.write_batch(arrow.record_batch(list(zip(*part, strict=True)), schema=schema))
+            count += len(part)
+    return count
 
 
-def write(frame: "pd.DataFrame", form: Format, file: IO[bytes]) -> None:
-    """Write a table in one of the formats."""
+def write(values: Iterable[Row], form: Format, file: IO[bytes]) -> int:
+    """Write values in one of the formats; return how many there were."""
     writers = {Format.CSV: write_csv, Format.JSON: write_json, Format.PARQUET: write_parquet}
-    writers[form](frame, file)
+    return writers[form](values, file)
 
 
-def write_file(frame: "pd.DataFrame", form: Format, path: Path) -> None:
-    """Write a table to a file, completely or not at all."""
+def write_file(values: Iterable[Row], form: Format, path: Path) -> int:
+    """Write values to a file, completely or not at all; return how many there were."""
     from bench.machine.files import sync_folder, write_whole
 
+    counts: list[int] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lambda file: write(frame, form, file))
+        write_whole(path, lambda file: counts.append(write(values, form, file)))
         sync_folder(path.parent)
     except OSError as error:
         raise UserError(f"--out {path}: {error.strerror or error}") from error
+    return counts[-1]
+
+
+def _parts(values: Iterable[Row]) -> Iterator[list[Row]]:
+    """Cut values into lists, so that memory does not grow with their number."""
+    source = iter(values)
+    while part := list(islice(source, ROWS_AT_ONCE)):
+        yield part
 
 
 def write_plugins(store: "Store", suite: str | None, folder: Path) -> list[Path]:
@@ -113,7 +138,3 @@ def write_plugins(store: "Store", suite: str | None, folder: Path) -> list[Path]
     except OSError as error:
         raise UserError(f"--plugins {folder}: {error.strerror or error}") from error
     return paths
-
-
-def _rows(frame: "pd.DataFrame") -> Sequence[tuple[Any, ...]]:
-    return list(zip(*(frame[name].tolist() for name in frame.columns), strict=True))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bench.metrics import catalogue
 from bench.store.store import Store
+from bench.store.value_columns import ValueColumns
 
 if TYPE_CHECKING:
     from bench.api import Curves
@@ -33,12 +34,18 @@ class StoredResults:
         self._held = 0
 
     @cached_property
+    def columns(self) -> ValueColumns:
+        """The same values as `frame` in a tenth of its memory."""
+        return self._with_relative(self.store.value_columns(self.suite))
+
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """Metric values, one row each: suite, dataset, split, method, seed, key, metric, value."""
-        columns = [*PLACE, "key", "metric", "value"]
-        own = pd.DataFrame(self.store.values(self.suite), columns=columns)
-        frame = pd.concat([own, *self._relative(own)], ignore_index=True)
-        return frame.sort_values([*PLACE, "metric"], ignore_index=True)
+        found = self.columns
+        places = pd.DataFrame(found.places, columns=[*PLACE, "key"])
+        columns = {name: places[name].array.take(found.place) for name in places}
+        metric = pd.array(found.metrics, dtype="str").take(found.metric)
+        return pd.DataFrame({**columns, "metric": metric, "value": found.value}, copy=False)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -81,17 +88,20 @@ class StoredResults:
                 self._held -= sum(array.nbytes for array in oldest.values())
         return self._arrays[key]
 
-    def _relative(self, own: pd.DataFrame) -> list[pd.DataFrame]:
-        """Return the metrics that are differences to the baseline method on the same split."""
-        frames = []
+    def _with_relative(self, own: ValueColumns) -> ValueColumns:
+        """Add the metrics that are differences to the baseline method on the same split."""
+        methods = np.array([place[3] for place in own.places])
+        split = np.array(pd.factorize(pd.Series([(place[1], place[2]) for place in own.places], dtype=object))[0])
+        found = own
         for metric in self.declarations.values():
-            if metric.relative_to is None or self.baseline is None:
+            if metric.relative_to not in own.metrics or self.baseline is None:
                 continue
-            base = own[own["metric"] == metric.relative_to]
-            reference = base[base["method"] == self.baseline].groupby(["dataset", "split"])["value"].mean()
-            against = reference.reindex(pd.MultiIndex.from_frame(base[["dataset", "split"]])).to_numpy(dtype=float)
-            values = base["value"].to_numpy(dtype=float)
+            base = own.metric == own.metrics.index(metric.relative_to)
+            place, values = own.place[base], own.value[base]
+            lead = methods[place] == self.baseline
+            reference = pd.Series(values[lead]).groupby(split[place][lead]).mean()
+            against = reference.reindex(split[place]).to_numpy(dtype=float)
             # Two infinite likelihoods have no difference.
             known = np.isfinite(against) & ~np.isnan(values)
-            frames.append(base[known].assign(metric=metric.name, value=values[known] - against[known]))
-        return frames
+            found = found.added(metric.name, place[known], values[known] - against[known])
+        return found

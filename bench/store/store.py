@@ -38,6 +38,7 @@ from bench.store.tables import (
     suites,
     wanted,
 )
+from bench.store.value_columns import ValueColumns, read_values
 
 __all__ = ["SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
 
@@ -208,12 +209,21 @@ class Store:
             rows = connection.execute(select(suites).order_by(suites.c.name)).mappings().all()
             return {row["name"]: {**row, "metrics": json.loads(row["metrics"])} for row in rows}
 
+    def value_columns(self, suite: str) -> ValueColumns:
+        """Return the metric values of a suite as columns, however many they are."""
+        return read_values(self.database, suite)
+
     def values(self, suite: str) -> list[dict[str, Any]]:
         """Return the metric values of a suite, one row each."""
-        columns = [*wanted.c, metrics.c.metric, metrics.c.value]
-        query = select(*columns).join(metrics, metrics.c.key == wanted.c.key).where(wanted.c.suite == suite)
-        order = (wanted.c.dataset, wanted.c.method, wanted.c.seed, metrics.c.metric)
-        return self.database.rows(query.order_by(*order))
+        found, names = self.value_columns(suite), ("suite", *PLACE, "metric", "value")
+        numbers = zip(found.place.tolist(), found.metric.tolist(), found.value.tolist(), strict=True)
+        return [dict(zip(names, (*found.places[p], found.metrics[m], v), strict=True)) for p, m, v in numbers]
+
+    def states(self, suite: str) -> dict[str, str | None]:
+        """Return the status of every cell of a suite by key; None: it has not run yet."""
+        query = select(wanted.c.key, cells.c.status).join(cells, cells.c.key == wanted.c.key, isouter=True)
+        with self.database.reading() as connection:
+            return {row.key: row.status for row in connection.execute(query.where(wanted.c.suite == suite))}
 
     def cells(self, suite: str) -> list[dict[str, Any]]:
         """Return the cells of a suite, one row each: status (None: not run yet), message, training, environment, ..."""

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Callable
 from functools import partial
 
 import matplotlib
@@ -32,6 +33,16 @@ def test_a_look_depends_on_the_name_alone() -> None:
         assert look("my-own") == before
     assert not before.filled  # no declared look is like it
     assert before.hex in COLOURS
+
+
+def test_looks_of_built_in_methods_are_read_without_torch(python: Callable[[str], str]) -> None:
+    code = (
+        "import sys; from bench.plugins.describe import declared_look; from bench.plugins.registry import Registry\n"
+        "registry = Registry(); names = registry.plugins('method')\n"
+        "read = {name: declared_look(registry, name) for name in names}; loaded = 'torch' in sys.modules\n"
+        "print(loaded, all(read[name] == registry.load('method', name).look for name in names))\n"
+    )
+    assert python(code) == "False True"
 
 
 def test_declared_looks_are_forgotten_after_the_block() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
-from bench.store.export import COLUMNS, Format, table, write, write_file
+from bench.store.export import COLUMNS, Format, rows, write, write_file
 from bench.store.results import StoredResults
 from bench.store.store import Store, SuiteRecord
 
@@ -36,6 +36,10 @@ def full(store: Store) -> Store:
     return store
 
 
+def table(store: Store, suite: str | None = None) -> pd.DataFrame:
+    return pd.DataFrame(rows(store, suite), columns=COLUMNS)
+
+
 def bits(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return [(*row[:-1], float(row[-1]).hex()) for row in frame[[*COLUMNS[:6], "key", "status", "value"]].to_numpy()]
 
@@ -55,7 +59,7 @@ def test_the_table_is_what_reports_see(full: Store) -> None:
 def test_csv_comes_back_bit_for_bit(full: Store) -> None:
     frame = table(full)
     content = io.BytesIO()
-    write(frame, Format.CSV, content)
+    write(rows(full), Format.CSV, content)
     content.seek(0)
     back = pd.read_csv(content, keep_default_na=False, dtype={"key": str, "value": str})
     assert bits(back.assign(value=back["value"].map(float))) == bits(frame)
@@ -64,25 +68,25 @@ def test_csv_comes_back_bit_for_bit(full: Store) -> None:
 def test_parquet_comes_back_bit_for_bit(full: Store, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     frame = table(full)
-    write_file(frame, Format.PARQUET, tmp_path / "new" / "values.parquet")
+    write_file(rows(full), Format.PARQUET, tmp_path / "new" / "values.parquet")
     assert bits(pd.read_parquet(tmp_path / "new" / "values.parquet")) == bits(frame)
 
 
 def test_json_comes_back_bit_for_bit(full: Store) -> None:
     frame = table(full)
     content = io.BytesIO()
-    write(frame, Format.JSON, content)
-    rows = json.loads(content.getvalue(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert {row["value"] for row in rows if isinstance(row["value"], str)} == {"inf", "-inf", "nan"}
-    assert bits(pd.DataFrame([row | {"value": float(row["value"])} for row in rows])) == bits(frame)
+    write(rows(full), Format.JSON, content)
+    read = json.loads(content.getvalue(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert {row["value"] for row in read if isinstance(row["value"], str)} == {"inf", "-inf", "nan"}
+    assert bits(pd.DataFrame([row | {"value": float(row["value"])} for row in read])) == bits(frame)
 
 
 @pytest.mark.parametrize("form", Format)
 def test_nothing_stored_is_a_table_without_rows(form: Format, store: Store) -> None:
     content = io.BytesIO()
-    write(table(store), form, content)
+    write(rows(store), form, content)
     store.want(SuiteRecord("tiny", "Tiny", "base", [], "{}"), [])
-    write(table(store, "tiny"), form, content)
+    write(rows(store, "tiny"), form, content)
     assert content.getvalue()
 
 
@@ -96,12 +100,12 @@ def test_a_file_is_written_whole_or_not_at_all(full: Store, tmp_path: Path, monk
     with monkeypatch.context() as patch:
         patch.setattr("bench.store.arrays.os.fsync", fail)
         with pytest.raises(UserError, match=r"--out .*No space left on device"):
-            write_file(table(full), Format.CSV, path)
+            write_file(rows(full), Format.CSV, path)
     assert path.read_text("utf-8") == "before"
     assert not list(tmp_path.glob(".*"))
     with pytest.raises(UserError, match="--out"):
-        write_file(table(full), Format.CSV, path / "below-a-file.csv")
-    write_file(table(full), Format.CSV, path)
+        write_file(rows(full), Format.CSV, path / "below-a-file.csv")
+    write_file(rows(full), Format.CSV, path)
     assert path.read_text("utf-8").startswith(",".join(COLUMNS))
 
 
@@ -109,9 +113,9 @@ def test_parquet_without_its_library(full: Store, python: Callable[[str], str]) 
     code = (
         "import io, sys; sys.modules['pyarrow'] = None\n"
         "from bench.errors import UserError; from bench.store.store import Store\n"
-        "from bench.store.export import Format, table, write\n"
-        f"frame = table(Store({full.url!r}))\n"
-        "try: write(frame, Format.PARQUET, io.BytesIO())\n"
+        "from bench.store.export import Format, rows, write\n"
+        f"values = rows(Store({full.url!r}))\n"
+        "try: write(values, Format.PARQUET, io.BytesIO())\n"
         "except UserError as error: print(error)\n"
     )
     assert python(code).endswith("pip install 'uqbench[parquet]'")
