@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -29,7 +30,7 @@ def examine(registry: Registry, store: str) -> list[Finding]:
     findings = [_python(), *_packages()]
     if not any(f.state == "problem" for f in findings):
         findings += [_device(), _threads(), _compiler()]
-    return [*findings, *_plugins(registry), *_data(), _writable(store)]
+    return [*findings, *_plugins(registry), *_metrics(registry), *_data(), _writable(store)]
 
 
 def _python() -> Finding:
@@ -88,6 +89,21 @@ def _plugins(registry: Registry) -> list[Finding]:
         findings.append(Finding("ok", f"{kind}s", ", ".join(names)))
         findings += broken
     return findings
+
+
+def _metrics(registry: Registry) -> list[Finding]:
+    """Name the metrics of packages and files; the built-in ones are too many to list."""
+    from bench.metrics.discovery import BUILT_IN
+
+    with warnings.catch_warnings(record=True) as left_out:
+        warnings.simplefilter("always")
+        try:
+            names = registry.metrics
+        except UserError as error:
+            return [Finding("problem", "metrics", str(error))]
+    others = [name for name in names if name not in {metric.name for metric in BUILT_IN}]
+    text = f"{len(BUILT_IN)} built in" + (f"; of plug-ins: {', '.join(others)}" if others else "")
+    return [Finding("ok", "metrics", text), *(Finding("problem", "metrics", str(w.message)) for w in left_out)]
 
 
 def _data() -> list[Finding]:

@@ -1,10 +1,12 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from bench.cli.doctor import Finding, examine
 from bench.machine.data_files import VARIABLE
+from bench.metrics import discovery
 from bench.plugins.registry import Registry
 
 WritePlugin = Callable[[str, str], Path]
@@ -30,6 +32,7 @@ def test_a_sound_installation_has_no_problem(tmp_path: Path, monkeypatch: pytest
         "networks",
         "datasets",
         "reports",
+        "metrics",
         "data",
         "store",
     }
@@ -71,3 +74,39 @@ def test_a_broken_plugin_is_told_and_the_others_are_listed(write_plugin: WritePl
     assert problem.state == "problem"
     assert "'broken'" in problem.text
     assert "frozen dataclass" in problem.text
+
+
+METRIC = "Metric('{0}', 'regression', 'predictive', 'target', 0.0, '1', frozenset(), 'f', 'theirs', lambda f: 0.0)"
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Two installed packages, one of which has a metric and the other is broken."""
+    code = f"from bench.metrics import Metric\nOWN = {METRIC.format('their_bias')}\n"
+    (tmp_path / "doctor_metrics.py").write_text(code, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    points = [EntryPoint(n, f"doctor_metrics:{n}", discovery.GROUP) for n in ("OWN", "GONE")]
+    monkeypatch.setattr(discovery, "entry_points", lambda group: points)
+    for cached in (discovery._installed, discovery._declared_by_installed):
+        cached.cache_clear()
+    yield
+    for cached in (discovery._installed, discovery._declared_by_installed):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("packages")
+def test_metrics_of_packages_and_files_are_listed_and_broken_ones_told(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(f"from bench.api import Metric\nOWN = {METRIC.format('my_bias')}\n", "utf-8")
+    listed, problem = about(examine(Registry([path]), str(tmp_path / "s.db")), "metrics")
+    assert (listed.state, problem.state) == ("ok", "problem")
+    assert listed.text == f"{len(discovery.BUILT_IN)} built in; of plug-ins: my_bias, their_bias"
+    assert "doctor_metrics:GONE" in problem.text
+
+
+def test_a_metric_that_is_declared_twice_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(f"from bench.api import Metric\nOWN = {METRIC.format('rmse')}\n", "utf-8")
+    (problem,) = about(examine(Registry([path]), str(tmp_path / "s.db")), "metrics")
+    assert problem.state == "problem"
+    assert "'rmse' is declared twice" in problem.text
