@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from bench.plugins.registry import build
+from bench.api import Look
+from bench.plugins.registry import Registry, build
 from bench.testing.check import Check, require
 
 YEAR = re.compile(r"\b(1[89]|20)\d\d\b|arxiv", re.IGNORECASE)
@@ -90,6 +91,29 @@ def check_search_space(subject: Subject) -> None:
         require(fine, f"search_space[{name!r}] must be a non-empty list of values, got {values!r}")
         for value in values:
             build(type(subject.plugin), {name: value}, f"search_space[{name!r}]")
+
+
+def _check_look(subject: Subject) -> None:
+    plugin, example = subject.plugin, "look = Look('blue', '--', 'o')"
+    fields = getattr(plugin, "__dataclass_fields__", {})
+    is_option = "look" in fields and fields["look"] in dataclasses.fields(plugin)  # a ClassVar is none
+    require(not is_option, f"look is an option and would be part of every key; write {example} without an annotation")
+    own = plugin.look
+    require(own is None or isinstance(own, Look), f"look is {own!r}; write {example}, or leave it out")
+    if own is None:
+        return  # drawn by a look that depends on its name alone
+    require(own.filled, "an open marker means that no look is declared; leave out filled=False")
+    registry = Registry()
+    built_in = [name for name, found in registry.plugins("method").items() if found.origin == "built in"]
+    for name in built_in:
+        other = registry.load("method", name)
+        same = other.look == own and other.__qualname__ != type(plugin).__qualname__
+        require(
+            not same, f"{name} has the same look, so figures could not tell the two apart; choose another {example}"
+        )
+
+
+LOOK = Check("look", "figures draw it as no built-in method is drawn, or by its name alone", _check_look)
 
 
 def check_reason(reason: object) -> None:

@@ -16,6 +16,7 @@ def method_checks() -> Iterator[Check[MethodSubject]]:
     yield Check("docstring", documented, declarations.check_method_docstring)
     yield Check("search-space", "every value worth searching can be built", declarations.check_search_space)
     yield declarations.expected_failures_check(method_checks)
+    yield declarations.LOOK
     yield Check("skip", "skip returns None or a reason, and not a reason for every task", _skip)
     yield Check("shapes", "draws have the right shape and are float32", method_draws.check_shapes)
     yield Check("finite", "draws are finite near the data and far from it", method_draws.check_finite)

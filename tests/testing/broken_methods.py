@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.func import jacrev, vmap
 
-from bench.api import Batch, Method, Net, Problem
+from bench.api import Array, Batch, Look, Method, Net, Points, Prediction, Problem, Task
 from bench.api.optim import Optimizer, Step
 from bench.api.tape import BlankTape, Tape
 
@@ -83,6 +83,13 @@ class BadExcuse(Broken):
 
 
 @dataclass(frozen=True)
+class BorrowedLook(Broken):
+    """Breaks look: it is that of mcni-fixed."""
+
+    look = Look("blue", "-", "^")
+
+
+@dataclass(frozen=True)
 class SilentSkip(Healthy):
     """Breaks skip: a reason is a text."""
 
@@ -104,6 +111,14 @@ class FiniteNearby(Broken):
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         return super().draw(net, x, tape) + 0 * (80 - x.abs().sum(1, keepdim=True)).log()
+
+
+@dataclass(frozen=True)
+class CentresRows(Broken):
+    """Breaks prediction: what it states about a row depends on the other rows."""
+
+    def predict(self, drawn: Array, task: Task) -> Prediction:
+        return Points(drawn[..., 0] - 0.1 * drawn[..., 0].mean(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import importlib.util
 import os
 import sys
+from dataclasses import make_dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from bench.api import Look
 from bench.testing import method_checks, verify
 
 pytestmark = pytest.mark.slow
@@ -31,9 +33,11 @@ BROKEN = {
     "docstring": load("undocumented_method").Undocumented,
     "search-space": broken.BadSpace,
     "expected-failures": broken.BadExcuse,
+    "look": broken.BorrowedLook,
     "skip": broken.SilentSkip,
     "shapes": broken.DoubleDraw,
     "finite": broken.FiniteNearby,
+    "prediction": broken.CentresRows,
     "probabilities": broken.OneClassMore,
     "seeded": broken.Unseeded,
     "draws-differ": broken.ReadsInVain,
@@ -54,7 +58,7 @@ BROKEN = {
     "variance-shrinks": broken.FixedNoise,
     "cost": broken.Hoards,
 }
-QUICK = ("options", "version", "docstring", "search-space", "expected-failures", "skip", "tiny-data", "cost")
+QUICK = ("options", "version", "docstring", "search-space", "expected-failures", "look", "skip", "tiny-data", "cost")
 
 
 def test_the_healthy_method_passes_all() -> None:
@@ -75,3 +79,19 @@ def test_a_check_finds_its_fault_and_no_other(name: str) -> None:
     found = {v.check: v.message for v in verify(BROKEN[name](), others) if v.state == "failed"}
     assert list(found) == [name], found
     assert len(found[name].split()) > 6, "a failure says what to do"
+
+
+@pytest.mark.parametrize(
+    ("look", "message"),
+    [("blue", "look is 'blue'; write look = Look("), (Look("red", ":", "h", filled=False), "an open marker means")],
+)
+def test_a_look_that_figures_cannot_use_is_told(look: object, message: str) -> None:
+    (verdict,) = verify(type("Own", (broken.Healthy,), {"look": look})(), ["look"])
+    assert verdict.state == "failed"
+    assert message in verdict.message
+
+
+def test_a_look_that_is_an_option_is_told() -> None:
+    own = make_dataclass("Own", [("look", object, None)], bases=(broken.Healthy,), frozen=True)
+    (verdict,) = verify(own(), ["look"])
+    assert verdict.message.startswith("look is an option")
