@@ -1,4 +1,4 @@
-"""Deep ensemble of point predictors: K networks from independent starts and shuffles; a draw is one of them.
+"""Plain deep ensemble, of points or softmax: K networks from independent starts and shuffles; a draw is one of them.
 
     q(w) = 1/K sum_k delta(w - w_k)
 

@@ -1,4 +1,4 @@
-"""Deep ensemble of mean-variance networks (Lakshminarayanan's in regression): a mixture of K Gaussians.
+"""Deep ensemble of mean-variance networks, Lakshminarayanan's in regression: a mixture of K Gaussians.
 
     p(y | x) = 1/K sum_k N(m_k(x), v_k(x))
 

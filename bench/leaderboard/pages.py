@@ -42,6 +42,12 @@ def method_page(
     }
 
 
+def method_kinds(rows: Iterable[Row], registry: Registry) -> dict[str, str]:
+    """Return what each method is, by its name: the first line of its plug-in, up to a colon."""
+    specs = {row.method: row.spec.method for row in rows}
+    return {name: about_method(spec, registry).summary.partition(":")[0].rstrip(".") for name, spec in specs.items()}
+
+
 def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[str, str], Rerun]) -> dict[str, Any]:
     """Return what a suite fixes for a method, and how to run it again."""
     own = [row for row in rows if row.suite == suite]

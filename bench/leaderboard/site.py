@@ -9,7 +9,7 @@ from bench.errors import UserError
 from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
-from bench.leaderboard.pages import dataset_page, method_page
+from bench.leaderboard.pages import dataset_page, method_kinds, method_page
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
 from bench.leaderboard.view_boards import BoardView, board_views
@@ -21,7 +21,7 @@ from bench.web.templating import templates
 def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     """Write `index.html`, `history.html`, a page per method and dataset, and `leaderboard.json`; return the files."""
     reruns = _reruns(found, registry)
-    boards = board_views(found)
+    boards = board_views(found, method_kinds(found.rows, registry))
     lines = [line_view(line, found.settings.level) for line in found.history.lines]
     environment = templates("bench.history", "bench.leaderboard")
 

@@ -54,6 +54,7 @@ class EntryView:
     """One method on a board."""
 
     entry: Entry
+    kind: str  # what the method is, in a few words
     place: str
     lanes: Markup
     value: Cell
@@ -112,18 +113,19 @@ class BoardView:
         return any(column.axis is not None and column.axis.clipped for column in (self.own, self.gap))
 
 
-def board_views(found: Leaderboard) -> list[BoardView]:
-    """Return all boards; overall boards have the places on their datasets."""
+def board_views(found: Leaderboard, kinds: Mapping[str, str]) -> list[BoardView]:
+    """Return all boards, given what each method is; overall boards have the places on their datasets."""
     places: dict[Any, Mapping[str, int | None]] = {}
     for board in found.boards:
         own = {entry.method: entry.place for entry in board.entries}
         places[board.suite, board.metric, board.device, board.dataset] = own
         # Where a dataset has results of one device only, that is also its board for all devices.
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
-    return [_view(f"b{n}", board, found.metrics[board.metric], places) for n, board in enumerate(found.boards)]
+    boards = enumerate(found.boards)
+    return [_view(f"b{n}", board, found.metrics[board.metric], places, kinds) for n, board in boards]
 
 
-def _view(key: str, board: Board, metric: Metric, places: Places) -> BoardView:
+def _view(key: str, board: Board, metric: Metric, places: Places, kinds: Mapping[str, str]) -> BoardView:
     overall = board.dataset is None
     values = [(entry.score if overall else entry.value, entry.low, entry.high) for entry in board.entries]
     gaps = [entry.behind or (math.nan, math.nan, math.nan) for entry in board.entries]
@@ -131,11 +133,16 @@ def _view(key: str, board: Board, metric: Metric, places: Places) -> BoardView:
     own = Column(fit_axis(values, [] if target is None else [target]), decimal_places(values), target)
     gap = Column(None if overall else fit_axis(gaps, [0.0]), decimal_places(gaps))
     letters = tuple(dict.fromkeys(letter for entry in board.entries for letter in entry.groups))
-    lines = [_entry(e, board, own, gap, draw_lanes(letters, e.groups, MANY_GROUPS), places) for e in board.entries]
+    lines = []
+    for entry in board.entries:
+        lanes = draw_lanes(letters, entry.groups, MANY_GROUPS)
+        lines.append(_entry(entry, kinds.get(entry.method, ""), board, own, gap, lanes, places))
     return BoardView(key, board, metric, tuple(lines), len(letters), own, gap)
 
 
-def _entry(entry: Entry, board: Board, own: Column, gap: Column, lanes: Markup, places: Places) -> EntryView:
+def _entry(
+    entry: Entry, kind: str, board: Board, own: Column, gap: Column, lanes: Markup, places: Places
+) -> EntryView:
     if board.dataset is None:
         value = own.cell(entry.score, entry.low, entry.high)
         value = replace(value, text=f"{entry.value:.2f}", number=_to_sort(entry.value))
@@ -145,7 +152,7 @@ def _entry(entry: Entry, board: Board, own: Column, gap: Column, lanes: Markup, 
     repeats = str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}"
     others = [places.get((board.suite, board.metric, board.device, name), {}) for name in board.datasets]
     on_datasets = tuple(_place(of_dataset.get(entry.method)) for of_dataset in others)
-    return EntryView(entry, _place(entry.place), lanes, value, behind, repeats, on_datasets)
+    return EntryView(entry, kind, _place(entry.place), lanes, value, behind, repeats, on_datasets)
 
 
 def _to_sort(value: float) -> str:

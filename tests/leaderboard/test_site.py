@@ -73,6 +73,22 @@ def test_every_link_of_every_page_leads_somewhere(site: Path) -> None:
             assert not anchor or anchor in pages[target].ids, f"{path}: {link}"
 
 
+def test_boards_say_what_a_method_is_beside_its_name(site: Path) -> None:
+    for page in ("index.html", "datasets/yacht.html"):
+        text = (site / page).read_text("utf-8")
+        assert (
+            '>deep-ensemble</a><span class="small wide" dir="auto">Plain deep ensemble, of points or softmax<' in text
+        )
+    makers = {
+        name: Registry().plugins("method")[name].module().__doc__
+        for name in ("deep-ensemble", "mean-variance-ensemble")
+    }
+    assert [str(doc).partition(":")[0] for doc in makers.values()] == [
+        "Plain deep ensemble, of points or softmax",
+        "Deep ensemble of mean-variance networks, Lakshminarayanan's in regression",
+    ]
+
+
 def test_the_document_keeps_its_schema(document: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     jsonschema.validate(document, schema(), cls=jsonschema.Draft202012Validator)
