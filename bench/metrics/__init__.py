@@ -80,6 +80,8 @@ from bench.metrics.sorting import sort_by_score
 from bench.metrics.uncertainty import (
     entropy,
     expected_entropy,
+    model_information,
+    model_variance,
     mutual_information,
     predictive_entropy,
     total_variance,
@@ -99,7 +101,8 @@ __all__ += ["debiased_calibration_error", "declaration", "detection_scores", "en
 __all__ += ["excess_area_under_risk_coverage", "expected_calibration_error", "expected_entropy", "false_positive_rate"]
 __all__ += ["find_declaration", "fit_noise_variance", "flip_level", "gaussian_intervals", "gaussian_nll"]
 __all__ += ["gaussian_nll_rows", "group_names", "interval_score", "left_out", "level_of", "maximum_calibration_error"]
-__all__ += ["mean_absolute_error", "mean_set_size", "mean_width", "miscalibration_area", "mutual_information"]
+__all__ += ["mean_absolute_error", "mean_set_size", "mean_width", "miscalibration_area", "model_information"]
+__all__ += ["model_variance", "mutual_information"]
 __all__ += ["normalised_calibration_error", "pinball_loss", "pit_histogram", "pit_values", "predictive_entropy"]
 __all__ += ["quantile_calibration_error", "quantile_curve", "r_squared", "reasons_without_value", "reliability_curve"]
 __all__ += ["risk_at_coverage", "risk_coverage_curve", "root_mean_squared_calibration_error", "root_mean_squared_error"]

@@ -45,6 +45,11 @@ class ClassPrediction(ABC):
         """Return the first draws."""
 
     @property
+    def states_model(self) -> bool:
+        """Whether a draw by itself states how uncertain its probabilities are."""
+        return False
+
+    @property
     def model_variance(self) -> FloatArray:
         """The stated variance of the probabilities: 0 where a draw states probabilities alone."""
         return np.zeros(self.probabilities.shape)
@@ -150,6 +155,11 @@ class Dirichlet(ClassPrediction):
         return self.concentration / self.strength[..., None]
 
     @property
+    def states_model(self) -> bool:
+        """True: a Dirichlet is a distribution of probabilities."""
+        return True
+
+    @property
     def model_variance(self) -> FloatArray:
         """The variance of each probability, p (1 - p) / (strength + 1)."""
         p = self.probabilities
@@ -193,6 +203,11 @@ class Sets(ClassPrediction):
     def probabilities(self) -> NDArray[Any]:
         """The probabilities beside the sets."""
         return self.beside.probabilities
+
+    @property
+    def states_model(self) -> bool:
+        """Whether the probabilities beside the sets do."""
+        return self.beside.states_model
 
     @property
     def model_variance(self) -> FloatArray:

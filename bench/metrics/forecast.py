@@ -219,6 +219,11 @@ class Forecast:
         """`model_part` plus `noise_part`: the variance of `distribution`, with the unbiased spread."""
         return self.model_part + self.noise_part
 
+    @property
+    def states_model(self) -> bool:
+        """Whether one draw of class probabilities states by itself how uncertain they are (a Dirichlet)."""
+        return isinstance(self.stated, ClassPrediction) and self.stated.states_model
+
     @cached_property
     def distribution(self) -> Mixture | None:
         """The equal mixture of what the draws state, with the fitted noise where they state none; None for points."""

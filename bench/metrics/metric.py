@@ -16,7 +16,8 @@ Family = Literal["predictive", "calibration", "selective", "detection", "cost", 
 Direction = Literal["lower", "higher", "target", "none"]
 PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
 NEEDS = frozenset(
-    {"draws", "variance", "distribution", "density", "probabilities", "noise", "scale", "baseline", "probe", "sets"}
+    {"draws", "disagreement", "variance", "distribution", "density", "probabilities", "noise", "scale", "baseline"}
+    | {"probe", "sets"}
 )
 
 
@@ -24,7 +25,8 @@ NEEDS = frozenset(
 class Metric:
     """One metric, declared once.
 
-    `needs` is what a forecast must have: "draws" (at least two), "variance" (at least two draws, or a variance that a
+    `needs` is what a forecast must have: "draws" (at least two), "disagreement" (at least two
+    draws, or a distribution of probabilities that a draw states), "variance" (at least two draws, or a variance that a
     draw states), "distribution" (a stated variance or quantiles, or points with a fitted noise), "density" (the same
     without point masses), "probabilities" (classification), "noise" (a fitted observation noise), "scale" (of the
     training targets), "baseline" (another method's value on the same split), "sets" (prediction sets beside the
@@ -119,6 +121,10 @@ def _missing(need: str, forecast: Forecast) -> str | None:
         return _missing_distribution(need, forecast)
     has, reason = {
         "draws": (forecast.draw_count >= 2, "there is one draw"),
+        "disagreement": (
+            forecast.draw_count >= 2 or forecast.states_model,
+            "there is one draw, which states no distribution of its probabilities",
+        ),
         "probabilities": (forecast.task == "classification", "there are no probabilities"),
         "noise": (forecast.noise_variance is not None, "no observation noise was fitted"),
         "scale": (forecast.scale is not None, "the scale of the training targets is unknown"),

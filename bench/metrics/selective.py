@@ -130,7 +130,7 @@ _GEIFMAN, _TRAUB = "Geifman, Uziel and El-Yaniv, ICLR 2019", "Traub et al., Neur
 _ILG, _EL_YANIV = "Ilg et al., ECCV 2018", "El-Yaniv and Wiener, JMLR 2010"
 _by_variance = Template("regression", "selective", "target unit", needs="variance")
 _by_confidence = Template("classification", "selective", "probability", needs="probabilities")
-_by_draws = replace(_by_confidence, needs="probabilities draws")
+_by_draws = replace(_by_confidence, needs="probabilities disagreement")
 METRICS: tuple[Metric, ...] = (
     _by_variance("aurc_rmse", "mean_k RMSE of the k rows of least v_i, k = 1..N", _GEIFMAN).by(
         lambda f: area_under_risk_coverage(f.sorted_loss, root=True)
@@ -163,9 +163,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     _by_draws(
         "aurc_mutual_information", "as aurc, rows sorted by the mutual information between draws and class", _GEIFMAN
-    ).by(_aurc_by(lambda f: uncertainty.mutual_information(f.draws))),
+    ).by(_aurc_by(uncertainty.model_information)),
     _by_draws("aurc_variance", "as aurc, rows sorted by the variance over draws, summed over classes", PAPER).by(
-        _aurc_by(lambda f: uncertainty.total_variance(f.draws))
+        _aurc_by(uncertainty.model_variance)
     ),
     _by_confidence("e_aurc", "aurc minus that of all right rows before all wrong ones", _GEIFMAN).by(
         lambda f: excess_area_under_risk_coverage(f.sorted_loss, f.loss)

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
 from bench.metrics.arrays import FloatArray, numeric_array, probability_array, require_distributions, row_blocks
+from bench.metrics.class_predictions import ClassPrediction
+from bench.metrics.forecast import Forecast
 from bench.metrics.metric import Metric, Template
 
 
@@ -47,6 +49,22 @@ def mutual_information(draws: ArrayLike) -> FloatArray:
     _require_two(array)
     gap: FloatArray = np.maximum(predictive_entropy(array) - expected_entropy(array), 0.0)
     return gap
+
+
+def model_information(forecast: Forecast) -> FloatArray:
+    """Return the mutual information between function and class, with what draws state by themselves (a Dirichlet)."""
+    if not isinstance(forecast.stated, ClassPrediction) or not forecast.states_model:
+        return mutual_information(forecast.draws)
+    gap: FloatArray = np.maximum(entropy(forecast.mean) - forecast.stated.expected_entropy.mean(axis=0), 0.0)
+    return gap
+
+
+def model_variance(forecast: Forecast) -> FloatArray:
+    """Return the variance of the probabilities, summed over classes: that over draws plus what they state."""
+    if not isinstance(forecast.stated, ClassPrediction) or not forecast.states_model:
+        return total_variance(forecast.draws)
+    stated: FloatArray = forecast.stated.model_variance.sum(-1).mean(axis=0)
+    return stated if forecast.draw_count == 1 else stated + total_variance(forecast.draws)
 
 
 def variation_ratio(draws: ArrayLike) -> FloatArray:
@@ -120,9 +138,10 @@ METRICS: tuple[Metric, ...] = (
     ).by(lambda f: float(entropy(f.mean).mean())),
     _describes(
         "mutual_information",
-        "mean_i (H[mean_t p_it] - mean_t H[p_it]), between draws and class, never below 0",
-        "Houlsby et al. 2011",
-    ).by(lambda f: float(mutual_information(f.draws).mean())),
+        "mean_i (H[mean_t p_it] - mean_t H[p_it]), between draws and class, never below 0; of a Dirichlet, its mean H",
+        "Houlsby et al. 2011; Malinin and Gales 2018",
+        needs="probabilities disagreement",
+    ).by(lambda f: float(model_information(f).mean())),
     _describes(
         "variation_ratio",
         "mean_i (1 - share of draws that have the most frequent of the draws' top classes)",

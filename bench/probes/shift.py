@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from bench.api import Array, Split
 from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
 from bench.errors import UserError, unknown_name
-from bench.metrics import Forecast, detection_scores, entropy, mutual_information, score
+from bench.metrics import Forecast, detection_scores, entropy, model_information, score
 from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import finding_of, forecast_of
@@ -110,6 +110,6 @@ class Shift(Probe):
 def _detection(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
     """Yield how well the uncertainty separates other images (the positives) from the clean test images."""
     yield from detection_scores(entropy(own.mean), entropy(other.mean)).items()
-    if own.draw_count > 1:
-        scores = mutual_information(own.draws), mutual_information(other.draws)
+    if own.draw_count > 1 or own.states_model:
+        scores = model_information(own), model_information(other)
         yield from detection_scores(*scores, by="_mutual_information").items()

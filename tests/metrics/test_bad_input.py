@@ -29,7 +29,7 @@ EVEN = np.full((3, 2, 2), 0.5)
 LABELS = np.array([0, 1])
 OF_CLASSES = {n: m for n, m in catalogue().items() if m.task == "classification" and m.compute}
 NAMES_OF_CLASSIFICATION = {name for name, metric in OF_CLASSES.items() if "sets" not in metric.needs}
-OF_DRAWS = {name for name, metric in OF_CLASSES.items() if "draws" in metric.needs}
+OF_DRAWS = {name for name, metric in OF_CLASSES.items() if {"draws", "disagreement"} & metric.needs}
 
 
 def _regression(observed: Any, draws: Any, **more: Any) -> Forecast:
