@@ -140,9 +140,7 @@ def _view(key: str, board: Board, metric: Metric, places: Places, kinds: Mapping
     return BoardView(key, board, metric, tuple(lines), len(letters), own, gap)
 
 
-def _entry(
-    entry: Entry, kind: str, board: Board, own: Column, gap: Column, lanes: Markup, places: Places
-) -> EntryView:
+def _entry(entry: Entry, kind: str, board: Board, own: Column, gap: Column, lanes: Markup, places: Places) -> EntryView:
     if board.dataset is None:
         value = own.cell(entry.score, entry.low, entry.high)
         value = replace(value, text=f"{entry.value:.2f}", number=_to_sort(entry.value))

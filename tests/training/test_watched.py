@@ -120,9 +120,10 @@ def test_a_method_that_is_watched_by_its_draws_has_a_training_of_its_own() -> No
 
 NOISY = ("mc-dropout", "mcni-fixed", "mcni-learned", "drop-connect", "pni")
 SAMPLED = ("bayes-by-backprop", "sgld", "cyclical-sgmcmc", "anchored-ensemble", "batch-ensemble", "sngp")
+EVIDENTIAL = ("evidential-regression", "evidential-classification")
 
 
-@pytest.mark.parametrize("name", [*NOISY, *SAMPLED, "mean-variance", "mean-variance-ensemble", "evidential-regression"])
+@pytest.mark.parametrize("name", [*NOISY, *SAMPLED, "mean-variance", "mean-variance-ensemble", *EVIDENTIAL])
 def test_methods_with_a_loss_of_their_own_declare_what_is_watched(name: str) -> None:
     """The network without noise, or a `validate` of their own."""
     assert not watches_draws(Registry().make("method", name, {}))
