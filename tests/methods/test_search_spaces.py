@@ -23,8 +23,10 @@ SEARCHED = [(name, option) for name, method in METHODS.items() for option in met
 def losses(methods: Sequence[Method]) -> list[float]:
     """The losses of a training by each, from the same seed."""
     x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
-    rows = Rows("regression", x, torch.sin(x.sum(1)), torch.arange(40), torch.arange(40, 60))
-    problem, network = Problem("regression", (3,), 1), MLPNetwork((8,))
+    problem, network, y = Problem("regression", (3,), 1), MLPNetwork((8,)), torch.sin(x.sum(1))
+    if methods[0].skip(problem):
+        problem, y = Problem("classification", (3,), 2), (y > 0).long()
+    rows = Rows(problem.task, x, y, torch.arange(40), torch.arange(40, 60))
     training = Training(epochs=4, batch=10, learning_rate=0.01)
     new = network_factory(network, problem)
     members = [Member(method, problem, new, repr(network), training, rows, seed=1) for method in methods]
