@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from bench.cli.options import data_option, json_option, plugin_option, set_data_folder
-from bench.errors import unknown_name
+from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from bench.metrics import Metric
@@ -78,25 +78,23 @@ def _print(verdict: "Verdict") -> None:
 @click.command()
 @click.argument("kind", metavar="method|dataset|network|report|metric|package")
 @click.argument("name")
+@click.option("--kind", "content", metavar="KIND", help="What a package contains.  [default: method]")
 @click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
-def new(kind: str, name: str, out: str) -> None:
-    """Write a new plug-in that works, with its test, or an installable package with a method."""
+def new(kind: str, name: str, content: str | None, out: str) -> None:
+    """Write a new plug-in that works, with its test, or an installable package with one."""
     from bench.plugins.registry import Registry
-    from bench.plugins.scaffold import scaffold
+    from bench.plugins.scaffold import TRIALS, plugin_of, scaffold
 
-    written = scaffold(kind, name, Path(out), Registry())
+    if content is not None and kind != "package":
+        raise UserError(f"--kind is for packages: write 'uqbench new package {name} --kind {content}'")
+    written = scaffold(kind, name, Path(out), Registry(), content or "method")
     for path in written:
         click.echo(f"wrote {path}")
+    inside = content or "method" if kind == "package" else kind
+    plugin = plugin_of(inside, name)
     if kind == "package":
-        first, second = f"pip install -e {written[0].parent}", f"uqbench verify method {name}"
+        first, second = f"pip install -e {written[0].parent}", f"uqbench verify {inside} {plugin}"
     else:
-        plugin = name.replace("-", "_") if kind == "metric" else name.replace("_", "-")
         first = f"uqbench verify {kind} {plugin} --plugin {written[0]}"
-        second = {
-            "method": f"uqbench run quick --plugin {written[0]} --method {plugin} --seeds 2",
-            "dataset": f"uqbench run quick --plugin {written[0]} --dataset {plugin} --seeds 2",
-            "network": f"uqbench run quick --plugin {written[0]} --set network.kind={plugin} --seeds 2",
-            "report": f"uqbench report --plugin {written[0]}",
-            "metric": f"uqbench run quick --plugin {written[0]} --method mc-dropout --dataset diabetes --seeds 2",
-        }[kind]
+        second = f"uqbench {TRIALS[kind].format(plugin)} --plugin {written[0]}"
     click.echo(f"next: {first}\nthen: {second}")

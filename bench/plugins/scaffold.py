@@ -15,15 +15,26 @@ from typing import cast
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Kind, Registry, plugin_name
 
-KINDS = ("method", "dataset", "network", "report", "metric", "package")
+PLUGINS = ("method", "dataset", "network", "report", "metric")
+KINDS = (*PLUGINS, "package")
+# How suite quick shows what a new plug-in does.
+TRIALS = {
+    "method": "run quick --method {} --seeds 2",
+    "dataset": "run quick --dataset {} --seeds 2",
+    "network": "run quick --set network.kind={} --seeds 2",
+    "report": "report",
+    "metric": "run quick --method mc-dropout --dataset diabetes --seeds 2",
+}
 
 
-def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:
-    """Write the files of a new plug-in or package; return them."""
+def scaffold(kind: str, name: str, out: Path, registry: Registry, content: str = "method") -> list[Path]:
+    """Write the files of a new plug-in, or of a package with a plug-in of the kind `content`; return them."""
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    check_name(kind, name, registry)
-    texts = _package(name) if kind == "package" else _plugin(kind, name)
+    if content not in PLUGINS:
+        raise unknown_name("kind", content, PLUGINS, "--kind")
+    check_name(kind, name, registry, content)
+    texts = _package(content, name) if kind == "package" else _plugin(kind, name)
     paths = {out / place: text for place, text in texts.items()}
     _refuse_to_overwrite([out / name] if kind == "package" else paths)
     try:
@@ -36,7 +47,12 @@ def scaffold(kind: str, name: str, out: Path, registry: Registry) -> list[Path]:
     return list(paths)
 
 
-def check_name(kind: str, name: str, registry: Registry) -> None:
+def plugin_of(kind: str, name: str) -> str:
+    """Return the name by which uqbench knows the plug-in of a new file or package."""
+    return name.replace("-", "_") if kind == "metric" else plugin_name(name)
+
+
+def check_name(kind: str, name: str, registry: Registry, content: str = "method") -> None:
     """Refuse a name that could not be a plug-in's, saying which could."""
     stem = name.replace("-", "_")
     rule = "use letters, digits, - or _, beginning with a letter, such as my-noise"
@@ -44,14 +60,14 @@ def check_name(kind: str, name: str, registry: Registry) -> None:
         raise UserError(f"{name!r} cannot be the name of a {kind}: {rule}")
     if keyword.iskeyword(stem) or stem in sys.stdlib_module_names:
         raise UserError(f"{name!r} cannot be the name of a {kind}: Python has its own {stem}; add a word to it")
-    if kind == "metric":
+    inside = content if kind == "package" else kind
+    if inside == "metric":
         if stem != stem.lower():
-            raise UserError(f"{name!r} cannot be the name of a metric: use lower-case letters, such as {stem.lower()}")
+            raise UserError(f"{name!r} cannot be the name of a {kind}: use lower-case letters, such as {stem.lower()}")
         if stem in registry.metrics:
-            raise UserError(f"{name!r} cannot be the name of a metric: there is one of this name; choose another")
+            raise UserError(f"{name!r} cannot be the name of a {kind}: there is a metric of this name; choose another")
         return
-    inside: Kind = "method" if kind == "package" else cast("Kind", kind)
-    known = registry.plugins(inside).get(plugin_name(stem))
+    known = registry.plugins(cast("Kind", inside)).get(plugin_name(stem))
     if known is not None:
         raise UserError(f"{name!r} cannot be the name of a {kind}: a {inside} has it ({known.origin}); choose another")
 
@@ -59,25 +75,38 @@ def check_name(kind: str, name: str, registry: Registry) -> None:
 def _plugin(kind: str, name: str) -> dict[Path, str]:
     stem = name.replace("-", "_")
     # The test stands beside the file: pytest puts its folder on the path.
-    imported = f"METRICS, {stem}" if kind == "metric" else _class_name(name)
-    words = _words(name) | {"import_line": f"from {stem} import {imported}"}
+    words = _words(name) | {"import_line": f"from {stem} import {_imported(kind, name)}"}
     return {
         Path(f"{stem}.py"): _filled(f"{kind}.py", words),
         Path(f"test_{stem}.py"): _filled(f"test_{kind}.py", words),
     }
 
 
-def _package(name: str) -> dict[Path, str]:
-    stem = name.replace("-", "_")
-    words = _words(name) | {"import_line": f"from {stem}.method import {_class_name(name)}"}
+def _package(kind: str, name: str) -> dict[Path, str]:
+    stem, plugin = name.replace("-", "_"), plugin_of(kind, name)
+    module = f"{stem}.{kind}"
+    words = _words(name) | {
+        "import_line": f"from {module} import {_imported(kind, name)}",
+        "kind": kind,
+        "plugin": plugin,
+        "entry": f"{module}:METRICS" if kind == "metric" else module,
+        # A report shows the results of any run.
+        "trial": "run quick --seeds 2" if kind == "report" else TRIALS[kind].format(plugin),
+        "advice": "" if kind == "metric" else "; raise its `version` when its numbers change",
+    }
     root = Path(name)
     return {
         root / "pyproject.toml": _filled("package/pyproject.toml", words),
         root / "README.md": _filled("package/README.md", words),
         root / "src" / stem / "__init__.py": _filled("package/init.py", words),
-        root / "src" / stem / "method.py": _filled("method.py", words),
-        root / "tests" / f"test_{stem}.py": _filled("test_method.py", words),
+        root / "src" / stem / f"{kind}.py": _filled(f"{kind}.py", words),
+        root / "tests" / f"test_{stem}.py": _filled(f"test_{kind}.py", words),
     }
+
+
+def _imported(kind: str, name: str) -> str:
+    """Return what the test of a plug-in imports from its file."""
+    return f"METRICS, {name.replace('-', '_')}" if kind == "metric" else _class_name(name)
 
 
 def _words(name: str) -> dict[str, str]:

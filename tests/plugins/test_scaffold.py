@@ -2,23 +2,24 @@
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from bench.cli.plugins import verify
+from bench.cli.plugins import new, verify
 from bench.errors import UserError
 from bench.plugins.registry import Registry
-from bench.plugins.scaffold import scaffold
+from bench.plugins.scaffold import PLUGINS, scaffold
 from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("kind", ["method", "dataset", "network", "report", "metric"])
+@pytest.mark.parametrize("kind", PLUGINS)
 def test_what_is_written_is_in_the_house_style(kind: str, tmp_path: Path) -> None:
     scaffold(kind, "my-own-thing", tmp_path, Registry())
     ruff = [Path(sys.executable).with_name("ruff")]
@@ -56,7 +57,7 @@ def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
         ("method", "mc_dropout", r"a method has it \(built in\)"),
         ("package", "mc-dropout", r"a method has it \(built in\)"),
         ("dataset", "toy", r"a dataset has it \(built in\)"),
-        ("metric", "rmse", "there is one of this name"),
+        ("metric", "rmse", "there is a metric of this name"),
         ("metric", "RMSE-own", "use lower-case letters, such as rmse_own"),
         ("network", "mlp", r"a network has it \(built in\)"),
         ("metod", "mine", "did you mean method"),
@@ -67,6 +68,38 @@ def test_names_that_cannot_be(kind: str, name: str, reason: str, tmp_path: Path)
         scaffold(kind, name, tmp_path, Registry())
     assert "\n" not in str(told.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "reason"),
+    [
+        ("network", "mlp", r"cannot be the name of a package: a network has it \(built in\)"),
+        ("metric", "rmse", "cannot be the name of a package: there is a metric of this name"),
+        ("metric", "Own", "cannot be the name of a package: use lower-case letters, such as own"),
+        ("metrics", "own", "--kind: unknown kind 'metrics'; did you mean metric"),
+        ("package", "own", "--kind: unknown kind 'package'"),
+    ],
+)
+def test_packages_that_cannot_be(content: str, name: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=reason):
+        scaffold("package", name, tmp_path, Registry(), content)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_package_names_its_plug_in_in_the_group_of_its_kind(tmp_path: Path) -> None:
+    for content in PLUGINS:
+        scaffold("package", f"my-own-{content}", tmp_path, Registry(), content)
+        project = tomllib.loads((tmp_path / f"my-own-{content}" / "pyproject.toml").read_text("utf-8"))["project"]
+        name = "my_own_metric" if content == "metric" else f"my-own-{content}"
+        place = f"my_own_{content}.{content}" + (":METRICS" if content == "metric" else "")
+        assert project["entry-points"] == {f"bench.{content}s": {name: place}}
+        assert f"uqbench verify {content} {name}\n" in (tmp_path / f"my-own-{content}" / "README.md").read_text("utf-8")
+
+
+def test_only_a_package_has_a_kind_of_content() -> None:
+    result = CliRunner().invoke(new, ["network", "mine", "--kind", "metric"])
+    assert isinstance(result.exception, UserError)
+    assert "write 'uqbench new package mine --kind metric'" in str(result.exception)
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

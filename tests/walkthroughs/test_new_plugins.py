@@ -17,17 +17,16 @@ from pathlib import Path
 import pytest
 
 from bench.plugins.registry import Registry
-from bench.plugins.scaffold import scaffold
+from bench.plugins.scaffold import PLUGINS, plugin_of, scaffold
 from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
+OTHERS = [kind for kind in PLUGINS if kind != "method"]
 FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize(
-    "kind", ["dataset", "network", "report", "metric"]
-)  # a new method goes through test_tutorial.py
+@pytest.mark.parametrize("kind", OTHERS)  # a new method goes through test_tutorial.py
 def test_a_new_plug_in_passes_verify_and_its_own_test(kind: str, tmp_path: Path, uqbench: Process) -> None:
     made = uqbench(["new", kind, "my-own_thing"])
     assert made.returncode == 0, made.stderr
@@ -54,7 +53,7 @@ def wheel(source: Path, out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment with the two wheels: uqbench's, and that of a new package."""
+    """The bin folder of an environment with uqbench's wheel, and that of a new package for every kind of plug-in."""
     place = tmp_path_factory.mktemp("environment")
     source = place / "uqbench"
     source.mkdir()
@@ -63,7 +62,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "LICENSE", "README.md"):
         shutil.copy(ROOT / name, source / name)
     scaffold("package", "brand-new", place, Registry())
-    wheels = [wheel(source, place / "one"), wheel(place / "brand-new", place / "two")]
+    for kind in OTHERS:
+        scaffold("package", f"brand-new-{kind}", place, Registry(), kind)
+    names = ["brand-new", *(f"brand-new-{kind}" for kind in OTHERS)]
+    wheels = [wheel(source, place / "wheel"), *(wheel(place / name, place / f"wheel of {name}") for name in names)]
     venv.create(place / "venv", with_pip=False)
     python = place / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
@@ -96,6 +98,16 @@ def test_a_new_package_passes_verify_and_runs(environment: Path, tmp_path: Path)
     page = done([environment / "uqbench", "report"], tmp_path)
     assert "report" in page
     assert "brand-new" in (tmp_path / "report" / "report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_new_package_of_another_kind_is_found_and_passes_verify(kind: str, environment: Path, tmp_path: Path) -> None:
+    name = plugin_of(kind, f"brand-new-{kind}")
+    listed = json.loads(done([environment / "uqbench", "list", f"{kind}s", "--json"], tmp_path))
+    assert [row["name"] for row in listed if row["name"] == name] == [name]
+    told = json.loads(done([environment / "uqbench", "verify", kind, name, "--json"], tmp_path))
+    assert told["ok"], told
+    assert name in done([environment / "uqbench", "doctor"], tmp_path)
 
 
 def test_an_installed_uqbench_has_the_templates(environment: Path, tmp_path: Path) -> None:
