@@ -53,6 +53,23 @@ def test_crps_is_the_integral_that_defines_it(
         assert ours[row] == pytest.approx(_integral(parts, y, row), rel=1e-5), row
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_crps_of_a_row_does_not_depend_on_the_others(kind: str, rng: np.random.Generator) -> None:
+    parts = _parts(kind, rng)
+    y = rng.normal(0, 2, size=parts.row_count)
+    alone = [float(Mixture(parts.rows(np.array([row]))).crps(y[row : row + 1])[0]) for row in range(parts.row_count)]
+    np.testing.assert_allclose(Mixture(parts).crps(y), alone, rtol=1e-8)
+
+
+def test_crps_is_missing_only_where_a_quantile_is_infinite(rng: np.random.Generator) -> None:
+    values = np.sort(rng.normal(size=(3, 5, 2)), axis=-1)
+    values[1, 2, 1] = np.inf
+    parts = Quantiles(np.array([0.1, 0.9]), values, point=np.zeros((3, 5)))
+    scores = Mixture(parts).crps(np.zeros(5))
+    assert np.isnan(scores).tolist() == [False, False, True, False, False]
+    np.testing.assert_allclose(scores[:2], Mixture(parts.rows(slice(0, 2))).crps(np.zeros(2)), rtol=1e-12)
+
+
 def test_crps_of_normals_equals_scoringrules(oracle: Callable[[str], Any], rng: np.random.Generator) -> None:
     for kind in ("far", "near", "narrow", "many"):
         parts = _parts(kind, rng)
