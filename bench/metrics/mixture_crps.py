@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bench.errors import UserError
-from bench.metrics.arrays import FloatArray
+from bench.metrics.arrays import BoolArray, FloatArray
 from bench.metrics.predictions import Normal, NormalInverseGamma, RegressionPrediction
 from bench.metrics.quantile_predictions import Quantiles
 from bench.metrics.standard_normal import mean_distance, normal_cdf
@@ -95,7 +95,7 @@ def _student_disagreement(part: NormalInverseGamma) -> FloatArray:
 
 def _quantile_disagreement(part: Quantiles) -> FloatArray:
     """Return it by Gauss's rule between all quantiles of all draws: exact for flat tails."""
-    finite = np.isfinite(part.values).all(axis=(0, 2))
+    finite: BoolArray = np.asarray(np.isfinite(part.values).all(axis=(0, 2)))
     if not finite.all():
         result = np.full(part.row_count, np.nan)
         if finite.any():
