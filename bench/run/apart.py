@@ -8,9 +8,11 @@ import multiprocessing
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.context import BaseContext
+from typing import Any
 
 import torch
 
+from bench.run.executors import Call
 from bench.run.executors.local import SPAWN, LocalExecutor, Settings
 from bench.run.worker import Message, WorkOrder, run_order
 
@@ -18,16 +20,17 @@ from bench.run.worker import Message, WorkOrder, run_order
 def run_apart(order: WorkOrder) -> Iterator[Message]:
     """Compute the cells of an order, one process each; raises LostWorkerError when one of them dies."""
     for item in order.items:
-        yield from _run_alone(replace(order, items=(item,)))
+        yield from in_fresh_process(run_order, replace(order, items=(item,)), time_limit=order.time_limit)
 
 
 run_apart.limits_itself = True  # type: ignore[attr-defined]  # see bench.run.executors
 
 
-def _run_alone(order: WorkOrder) -> Iterator[Message]:
-    executor = LocalExecutor([Settings(torch.get_num_threads(), time_limit=order.time_limit)], _processes())
+def in_fresh_process(call: Call, *arguments: Any, time_limit: float | None = None) -> Iterator[Any]:
+    """Yield what a call yields in a process that is started for it; raises LostWorkerError when it dies."""
+    executor = LocalExecutor([Settings(torch.get_num_threads(), time_limit=time_limit)], _processes())
     try:
-        future = executor.submit(run_order, order)
+        future = executor.submit(call, *arguments)
         while not future.done():
             yield from executor.receive(0.5)
         yield from executor.receive(0.0)

@@ -11,6 +11,7 @@ The tests of a report have `example_results()`: results to write a section about
 
 from bench.testing.check import Check, CheckFailure, NotApplicable, Verdict
 from bench.testing.dataset_checks import dataset_checks
+from bench.testing.estimator_checks import estimator_checks
 from bench.testing.method_checks import method_checks
 from bench.testing.metric_checks import metric_checks
 from bench.testing.network_checks import network_checks
@@ -18,5 +19,6 @@ from bench.testing.report_checks import report_checks
 from bench.testing.report_results import ExampleResults, example_results
 from bench.testing.verify import run_check, verify
 
-__all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "example_results"]
-__all__ += ["method_checks", "metric_checks", "network_checks", "report_checks", "run_check", "verify"]
+__all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "estimator_checks"]
+__all__ += ["example_results", "method_checks", "metric_checks", "network_checks", "report_checks", "run_check"]
+__all__ += ["verify"]

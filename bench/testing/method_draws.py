@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.api import Array, Forecast, Prediction
+from bench.api import Array, Forecast
 from bench.testing.check import NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
+from bench.testing.predictions import prediction_gap
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, split_of, train
 from bench.testing.subject import MethodSubject
 from bench.training.member import Fitted, states_itself
@@ -71,25 +72,11 @@ def check_prediction(subject: MethodSubject) -> None:
         part = cell.predict(6, x=x[:7]) if cell.random else stated.rows(slice(0, 7))
         drawn = cell.method.predict(cell.draws(6)[:, :7], cell.split.task)
         for other in (part, drawn):
-            found = _difference(stated.rows(slice(0, 7)), other)
+            found = prediction_gap(stated.rows(slice(0, 7)), other)
             require(found < 1e-4, f"a row's prediction changes by {found:.2g} with the other rows; see predict")
         first = cell.method.predict(cell.draws(6)[:1], cell.split.task)
-        found = _difference(stated.draws(1), first)
+        found = prediction_gap(stated.draws(1), first)
         require(found < 1e-4, f"the first draw's prediction changes by {found:.2g} with later draws; see predict")
-
-
-def _difference(one: Prediction, other: Prediction) -> float:
-    """Return the largest difference of all numbers that two predictions hold."""
-    gaps = [
-        np.abs(np.nan_to_num(a, posinf=1e30, neginf=-1e30) - np.nan_to_num(b, posinf=1e30, neginf=-1e30)).max()
-        for a, b in zip(_numbers(one), _numbers(other), strict=True)
-    ]
-    return float(max(gaps))
-
-
-def _numbers(prediction: Prediction) -> list[Array]:
-    values = [getattr(prediction, field.name) for field in fields(prediction)]  # type: ignore[arg-type]
-    return [np.asarray(value, dtype=np.float64) for value in values if isinstance(value, np.ndarray)]
 
 
 def check_seeded(subject: MethodSubject) -> None:

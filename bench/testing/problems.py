@@ -1,7 +1,7 @@
 """Small problems that a network learns in a second, and the networks of a method trained on them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bench.api.tape import BlankTape, stream
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Training
-from bench.testing.check import CheckFailure
+from bench.testing.check import CheckFailure, require
 from bench.training.divergence import first_not_finite
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
@@ -47,6 +47,40 @@ def split_of(task: Task, rows: int = 120) -> Split:
     centres = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
     x, test_x = (centres[part] + 0.5 * random.normal(size=(len(part), 2)) for part in (label, test_label))
     return Split("classification", x, label, test_x, test_label, classes=3)
+
+
+def tiny_splits(task: Task) -> Iterator[tuple[str, Split]]:
+    """Yield splits of one, two and three training rows, each with its description."""
+    whole = split_of(task)
+    for rows in (1, 2, 3):
+        few = replace(whole, train_x=whole.train_x[:rows], train_y=whole.train_y[:rows])
+        yield f"{task} with {rows} rows of data", few
+
+
+def constant_split() -> Split:
+    """Return a regression whose training targets are all the same."""
+    whole = split_of("regression")
+    return replace(whole, train_y=np.full_like(whole.train_y, 5.0))
+
+
+def missing_class_split() -> Split:
+    """Return a classification with a class that has no training rows."""
+    whole = split_of("classification")
+    seen = whole.train_y < 2
+    return replace(whole, train_x=whole.train_x[seen], train_y=whole.train_y[seen])
+
+
+def require_learned(split: Split, mean: Array, advice: str) -> None:
+    """Fail the check unless mean predictions of the test rows (in original units) are much better than a constant."""
+    y = split.test_y
+    if split.task == "regression":
+        share = float(np.sqrt(np.mean((mean - y) ** 2)) / y.std())
+        found = f"RMSE on a smooth function {share:.2f} times the targets' standard deviation (required: 0.6)"
+        require(share < 0.6, f"{found}{advice}")
+    else:
+        accuracy = float((mean.argmax(-1) == y).mean())
+        found = f"accuracy on three separate clusters {accuracy:.0%} (required: 70%, guessing has 33%)"
+        require(accuracy > 0.7, f"{found}{advice}")
 
 
 def _surface(x: Array) -> Array:

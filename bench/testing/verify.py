@@ -4,25 +4,33 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bench.api import Dataset, Method, Metric, Network, Report
+from bench.api import Dataset, Estimator, Method, Metric, Network, Report
 from bench.errors import unknown_name
 from bench.testing.check import Check, Verdict, judge, settle
 from bench.testing.dataset_checks import DatasetSubject, dataset_checks
+from bench.testing.estimator_checks import estimator_checks
+from bench.testing.estimator_subject import EstimatorSubject
 from bench.testing.method_checks import method_checks
 from bench.testing.metric_checks import MetricSubject, metric_checks
 from bench.testing.network_checks import NetworkSubject, network_checks
 from bench.testing.report_checks import ReportSubject, report_checks
 from bench.testing.subject import MethodSubject
 
-Plugin = Method | Dataset | Network | Report | Metric
-Subject = MethodSubject | DatasetSubject | NetworkSubject | ReportSubject | MetricSubject
+Plugin = Method | Estimator | Dataset | Network | Report | Metric
+Subject = MethodSubject | EstimatorSubject | DatasetSubject | NetworkSubject | ReportSubject | MetricSubject
 KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]] = {
     Method: (method_checks, MethodSubject),
+    Estimator: (estimator_checks, EstimatorSubject),
     Dataset: (dataset_checks, DatasetSubject),
     Network: (network_checks, NetworkSubject),
     Report: (report_checks, ReportSubject),
     Metric: (metric_checks, MetricSubject),
 }
+
+
+def checks_of(plugin: Plugin) -> list[Check[Any]]:
+    """Return the checks of a plug-in of this kind."""
+    return list(_kind(plugin)[0]())
 
 
 def subject_of(plugin: Plugin) -> Subject:
@@ -47,7 +55,7 @@ def run_check(check: Check[Any], plugin: Plugin) -> Verdict:
 
 def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
     """Run all checks of a plug-in, or those named in `only`; yield each verdict as soon as it is known."""
-    checks = {check.name: check for check in _kind(plugin)[0]()}
+    checks = {check.name: check for check in checks_of(plugin)}
     for name in only:
         if name not in checks:
             raise unknown_name("check", name, checks, "--only")
@@ -67,6 +75,6 @@ def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[
         if isinstance(plugin, contract):
             return kind
     raise TypeError(
-        f"{type(plugin).__name__} is not a Method, Dataset, Network, Report or Metric; "
+        f"{type(plugin).__name__} is not a Method, Estimator, Dataset, Network, Report or Metric; "
         "give run_check an instance, not a class"
     )

@@ -12,24 +12,21 @@ import pytest
 
 from bench.machine.data_files import VARIABLE
 from bench.plugins.registry import Kind, Registry
-from bench.testing import Check, dataset_checks, method_checks, network_checks, report_checks
+from bench.testing import Check
 from bench.testing.check import judge
-from bench.testing.verify import subject_of
-
-CHECKS: dict[Kind, Any] = {
-    "method": method_checks,
-    "dataset": dataset_checks,
-    "network": network_checks,
-    "report": report_checks,
-}
+from bench.testing.verify import checks_of, subject_of
 
 
 def cases(kind: Kind) -> list[Any]:
     """All checks of one plug-in stand together: the next one's subject replaces it."""
     names = [name for name, plugin in Registry().plugins(kind).items() if plugin.origin == "built in"]
     left_out = () if os.environ.get("UQBENCH_THOROUGH") else ("variance-shrinks",)
-    checks = [check for check in CHECKS[kind]() if check.name not in left_out]
-    return [pytest.param(name, check, id=f"{name}-{check}") for name in names for check in checks]
+    return [
+        pytest.param(name, check, id=f"{name}-{check}")
+        for name in names
+        for check in checks_of(Registry().make(kind, name, {}))
+        if check.name not in left_out
+    ]
 
 
 @cache
