@@ -2,8 +2,8 @@
 
     f_t(x) = mean of the targets (or the shares of the classes) in the leaf of tree t that holds x
 
-Breiman 2001, "Random Forests". The trees' spread is what another sample of the data would change, up to the correlation
-that the trees have among each other; it is not a posterior. Through scikit-learn.
+Breiman 2001, "Random Forests". The forest's prediction is the mean of the trees. Their spread is that of single trees,
+not of their mean: a tree whose leaves hold one row each follows the noise of the data. Through scikit-learn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ class RandomForest(Estimator):
     features: float = 1.0  # share of the features that a split may choose from
 
     look = Look("green", "-.", "^")
+    spread = "aleatoric"
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"min_leaf": (1, 3, 10), "features": (0.33, 1.0)}
 
     def __post_init__(self) -> None:

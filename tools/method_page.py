@@ -5,7 +5,7 @@ python -m tools.method_page docs/methods.md
 
 import inspect
 
-from bench.api import Method, Problem
+from bench.api import BaseMethod, Method, Problem
 from bench.plugins.describe import options_of, paragraphs
 from bench.plugins.registry import Registry
 from bench.testing.method_training import Cost, count_cost
@@ -23,7 +23,7 @@ q(w), the source, the options (a suite sets them under `[methods.NAME]`), and th
 Costs are counted, not timed, on a network of 16 hidden units. *Draw*: floating-point operations of the matrix products
 of one draw, relative to one forward pass of the plain network. *Random numbers*: read by one draw, for its 60 rows
 together. *Kept*: numbers stored for each trained network, relative to the plain network's parameters. *Networks*: how
-many are trained for one cell.
+many are trained for one cell. Estimators have no network whose work could be counted.
 
 Every method passes the checks of `uqbench verify`, except for those that its card names, with the reason.
 """
@@ -45,14 +45,15 @@ def page(registry: Registry) -> str:
     columns = ("name", "tasks", "draw", "random numbers", "kept", "networks")
     rows = []
     for name, (_, method) in found.items():
-        draw, numbers, kept = costs(method)
+        # Only the work of networks can be counted.
+        draw, numbers, kept, networks = costs(method) if isinstance(method, Method) else ("–",) * 4
         tasks = ", ".join(task for task in ("regression", "classification") if method.skip(PROBLEMS[task]) is None)
-        rows.append([f"[{name}](#{name})", tasks, draw, numbers, kept, str(method.networks)])
+        rows.append([f"[{name}](#{name})", tasks, draw, numbers, kept, networks])
     cards = (card(name, *about) for name, about in found.items())
     return "\n".join([INTRODUCTION, *markdown_table(columns, rows), *cards])
 
 
-def card(name: str, about: str, method: Method) -> str:
+def card(name: str, about: str, method: BaseMethod) -> str:
     """Return the card of one method."""
     text = inspect.cleandoc(about)
     first, _, rest = text.partition("\n")
@@ -61,7 +62,9 @@ def card(name: str, about: str, method: Method) -> str:
     for kind, problem in PROBLEMS.items():
         if reason := method.skip(problem):
             facts.append(f"skips {kind}: {reason}")
-    if not method.early_stopping:
+    if method.alone:
+        facts.append("an [estimator](estimators.md): it trains in its own way, each cell in a process of its own")
+    if isinstance(method, Method) and not method.early_stopping:
         facts.append("trains all epochs: no early stopping")
     if method.spread != "posterior":
         facts.append(SPREADS[method.spread])
@@ -72,11 +75,12 @@ def card(name: str, about: str, method: Method) -> str:
     return "\n" + "\n\n".join(part for part in parts if part)
 
 
-def costs(method: Method) -> tuple[str, str, str]:
-    """Return the costs of a draw and of what a network keeps, as cells of the table."""
+def costs(method: Method) -> tuple[str, str, str, str]:
+    """Return the costs of a draw and of what a network keeps, and how many there are, as cells of the table."""
     task = next(problem.task for problem in PROBLEMS.values() if method.skip(problem) is None)
     own, plain = count_cost(method, task), count_cost(Plain(), task)
-    return _times(own, plain, "draw_operations"), f"{own.random_numbers:,}", _times(own, plain, "kept")
+    draw, kept = _times(own, plain, "draw_operations"), _times(own, plain, "kept")
+    return draw, f"{own.random_numbers:,}", kept, str(method.networks)
 
 
 def _times(own: Cost, plain: Cost, what: str) -> str:

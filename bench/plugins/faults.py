@@ -93,14 +93,22 @@ def _meaning(error: BaseException, source: str) -> str:
 
 def _origin(error: BaseException) -> _Origin | None:
     found: _Origin | None = None
+    home = ""  # the package that the hook is in, where it is in an installed one
     for frame, line in _frames(error):
         file, hook = frame.f_code.co_filename, _hook(frame)
         if found is None and hook:
-            found = _Origin(hook)
+            found, home = _Origin(hook), _package(file)
         if found is not None:
-            own = not _foreign(file)
+            own = not _foreign(file) and _package(file) in ("", "bench", home)
             found = replace(found, file=file, line=line, raised=True) if own else replace(found, raised=False)
     return found
+
+
+def _package(file: str) -> str:
+    """Return the name of the installed package that a file belongs to; empty where it is in none."""
+    parts = Path(file).parts
+    places = [place for place, part in enumerate(parts[:-1]) if part in ("site-packages", "dist-packages")]
+    return parts[places[-1] + 1] if places else ""
 
 
 def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:

@@ -43,8 +43,8 @@ class Thrice(Method):
 
 
 def test_costs_are_counted() -> None:
-    # Three forward passes, seven random numbers, parameters and a copy of them.
-    assert costs(Thrice()) == ("3.00", "7", "2.00")
+    # Three forward passes, seven random numbers, parameters and a copy of them, two networks.
+    assert costs(Thrice()) == ("3.00", "7", "2.00", "2")
 
 
 def test_a_card_tells_everything() -> None:
