@@ -76,14 +76,17 @@ def _print(verdict: "Verdict") -> None:
 
 
 @click.command()
-@click.argument("kind", metavar="method|dataset|network|report|metric|package")
+@click.argument("kind", metavar="method|estimator|dataset|network|report|metric|package")
 @click.argument("name")
 @click.option("--kind", "content", metavar="KIND", help="What a package contains.  [default: method]")
 @click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, content: str | None, out: str) -> None:
-    """Write a new plug-in that works, with its test, or an installable package with one."""
+    """Write a new plug-in that works, with its test, or an installable package with one.
+
+    An estimator is a method that fits and predicts in its own way, without the training of the harness.
+    """
     from bench.plugins.registry import Registry
-    from bench.plugins.scaffold import TRIALS, plugin_of, scaffold
+    from bench.plugins.scaffold import TRIALS, plugin_of, registered_as, scaffold
 
     if content is not None and kind != "package":
         raise UserError(f"--kind is for packages: write 'uqbench new package {name} --kind {content}'")
@@ -93,8 +96,8 @@ def new(kind: str, name: str, content: str | None, out: str) -> None:
     inside = content or "method" if kind == "package" else kind
     plugin = plugin_of(inside, name)
     if kind == "package":
-        first, second = f"pip install -e {written[0].parent}", f"uqbench verify {inside} {plugin}"
+        first, second = f"pip install -e {written[0].parent}", f"uqbench verify {registered_as(inside)} {plugin}"
     else:
-        first = f"uqbench verify {kind} {plugin} --plugin {written[0]}"
-        second = f"uqbench {TRIALS[kind].format(plugin)} --plugin {written[0]}"
+        first = f"uqbench verify {registered_as(kind)} {plugin} --plugin {written[0]}"
+        second = f"uqbench {TRIALS[registered_as(kind)].format(plugin)} --plugin {written[0]}"
     click.echo(f"next: {first}\nthen: {second}")

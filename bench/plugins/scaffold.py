@@ -15,7 +15,7 @@ from typing import cast
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Kind, Registry, plugin_name
 
-PLUGINS = ("method", "dataset", "network", "report", "metric")
+PLUGINS = ("method", "estimator", "dataset", "network", "report", "metric")
 KINDS = (*PLUGINS, "package")
 # How suite quick shows what a new plug-in does.
 TRIALS = {
@@ -47,6 +47,11 @@ def scaffold(kind: str, name: str, out: Path, registry: Registry, content: str =
     return list(paths)
 
 
+def registered_as(kind: str) -> Kind:
+    """Return the kind under which the registry has such a plug-in: an estimator is a method."""
+    return "method" if kind == "estimator" else cast("Kind", kind)
+
+
 def plugin_of(kind: str, name: str) -> str:
     """Return the name by which uqbench knows the plug-in of a new file or package."""
     return name.replace("-", "_") if kind == "metric" else plugin_name(name)
@@ -67,9 +72,9 @@ def check_name(kind: str, name: str, registry: Registry, content: str = "method"
         if stem in registry.metrics:
             raise UserError(f"{name!r} cannot be the name of a {kind}: there is a metric of this name; choose another")
         return
-    known = registry.plugins(cast("Kind", inside)).get(plugin_name(stem))
+    known = registry.plugins(registered_as(inside)).get(plugin_name(stem))
     if known is not None:
-        raise UserError(f"{name!r} cannot be the name of a {kind}: a {inside} has it ({known.origin}); choose another")
+        raise UserError(f"{name!r} cannot be the name of a {kind}: a {registered_as(inside)} has it ({known.origin}); choose another")
 
 
 def _plugin(kind: str, name: str) -> dict[Path, str]:
@@ -83,15 +88,15 @@ def _plugin(kind: str, name: str) -> dict[Path, str]:
 
 
 def _package(kind: str, name: str) -> dict[Path, str]:
-    stem, plugin = name.replace("-", "_"), plugin_of(kind, name)
-    module = f"{stem}.{kind}"
+    stem, plugin, known_as = name.replace("-", "_"), plugin_of(kind, name), registered_as(kind)
+    module = f"{stem}.{known_as}"
     words = _words(name) | {
         "import_line": f"from {module} import {_imported(kind, name)}",
-        "kind": kind,
+        "kind": known_as,
         "plugin": plugin,
         "entry": f"{module}:METRICS" if kind == "metric" else module,
         # A report shows the results of any run.
-        "trial": "run quick --seeds 2" if kind == "report" else TRIALS[kind].format(plugin),
+        "trial": "run quick --seeds 2" if kind == "report" else TRIALS[known_as].format(plugin),
         "advice": "" if kind == "metric" else "; raise its `version` when its numbers change",
     }
     root = Path(name)
@@ -99,7 +104,7 @@ def _package(kind: str, name: str) -> dict[Path, str]:
         root / "pyproject.toml": _filled("package/pyproject.toml", words),
         root / "README.md": _filled("package/README.md", words),
         root / "src" / stem / "__init__.py": _filled("package/init.py", words),
-        root / "src" / stem / f"{kind}.py": _filled(f"{kind}.py", words),
+        root / "src" / stem / f"{known_as}.py": _filled(f"{kind}.py", words),
         root / "tests" / f"test_{stem}.py": _filled(f"test_{kind}.py", words),
     }
 

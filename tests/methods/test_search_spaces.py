@@ -9,15 +9,13 @@ import torch
 
 from bench.api import Method, Problem
 from bench.networks.mlp import MLPNetwork
-from bench.plugins.registry import Registry
 from bench.spec.protocol import Training
 from bench.training.member import Member, Rows, held_out_loss
 from bench.training.network_factory import network_factory
 from bench.training.stack import fit
+from tests.fixtures.training import NETWORK_METHODS
 
-REGISTRY = Registry()
-METHODS = {name: REGISTRY.make("method", name, {}) for name in REGISTRY.plugins("method")}
-SEARCHED = [(name, option) for name, method in METHODS.items() for option in method.search_space]
+SEARCHED = [(name, option) for name, method in NETWORK_METHODS.items() for option in method.search_space]
 
 
 def losses(methods: Sequence[Method]) -> list[float]:
@@ -37,7 +35,8 @@ def losses(methods: Sequence[Method]) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), SEARCHED)
 def test_a_searched_option_changes_the_validation_loss(name: str, option: str) -> None:
-    values = METHODS[name].search_space[option]
-    made: list[Any] = [replace(METHODS[name], **{option: value}) for value in (values[0], values[-1])]
+    values = NETWORK_METHODS[name].search_space[option]
+    method: Any = NETWORK_METHODS[name]
+    made: list[Any] = [replace(method, **{option: value}) for value in (values[0], values[-1])]
     first, last = losses(made)
     assert first != last

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from bench.cli.plugins import new, verify
 from bench.errors import UserError
 from bench.plugins.registry import Registry
-from bench.plugins.scaffold import PLUGINS, scaffold
+from bench.plugins.scaffold import PLUGINS, registered_as, scaffold
 from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,9 +91,10 @@ def test_a_package_names_its_plug_in_in_the_group_of_its_kind(tmp_path: Path) ->
         scaffold("package", f"my-own-{content}", tmp_path, Registry(), content)
         project = tomllib.loads((tmp_path / f"my-own-{content}" / "pyproject.toml").read_text("utf-8"))["project"]
         name = "my_own_metric" if content == "metric" else f"my-own-{content}"
-        place = f"my_own_{content}.{content}" + (":METRICS" if content == "metric" else "")
-        assert project["entry-points"] == {f"bench.{content}s": {name: place}}
-        assert f"uqbench verify {content} {name}\n" in (tmp_path / f"my-own-{content}" / "README.md").read_text("utf-8")
+        known_as = registered_as(content)
+        place = f"my_own_{content}.{known_as}" + (":METRICS" if content == "metric" else "")
+        assert project["entry-points"] == {f"bench.{known_as}s": {name: place}}
+        assert f"uqbench verify {known_as} {name}\n" in (tmp_path / f"my-own-{content}" / "README.md").read_text("utf-8")
 
 
 def test_only_a_package_has_a_kind_of_content() -> None:

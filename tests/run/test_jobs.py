@@ -37,6 +37,7 @@ from bench.training.rows import prepare
 from bench.training.search import Selection, configurations
 from bench.training.stack import fit, fit_with_progress
 from tests.fixtures.suites import tiny_suite
+from tests.fixtures.training import NETWORK_METHODS
 
 pytestmark = pytest.mark.slow
 
@@ -240,7 +241,7 @@ def two_tasks(task: Any) -> Split:
 
 def test_methods_after_the_fit_train_as_the_deterministic_one_does() -> None:
     plain, _ = training_form(REGISTRY.make("method", "deterministic", {}))
-    kinds = {name: training_form(REGISTRY.make("method", name, {}))[0] for name in REGISTRY.plugins("method")}
+    kinds = {name: training_form(method)[0] for name, method in NETWORK_METHODS.items()}
     alike = {name for name, kind in kinds.items() if kind == plain}
     assert alike == {"deterministic", "deep-ensemble", *POST_HOC}
     assert kinds["mean-variance"] != kinds["mean-variance-ensemble"]  # hooks of their own: known by their class

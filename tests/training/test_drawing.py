@@ -13,10 +13,10 @@ from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.resnet8 import ResNet8Network
-from bench.plugins.registry import Registry
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
+from tests.fixtures.training import NETWORK_METHODS
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
@@ -27,8 +27,7 @@ def job(one: Member, networks: list[Fitted], draws: int) -> Drawing:
     return Drawing(one.method, networks, one.problem.task, one.rows.x, 7, draws)
 
 
-REGISTRY = Registry()
-METHODS = {name: REGISTRY.make("method", name, {}) for name in REGISTRY.plugins("method")}
+METHODS = NETWORK_METHODS
 REGRESSION = [name for name, method in METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
 STATED = {"mean-variance": 2, "mean-variance-ensemble": 2, "evidential-regression": 4, "quantile-regression": 23}
 COLUMNS = {**STATED, "mc-dropout-prior": 2}

@@ -23,6 +23,7 @@ from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member, Rows, start
 from bench.training.stack import _Stack
 from bench.training.tracing import compiler_found
+from tests.fixtures.training import NETWORK_METHODS
 
 pytestmark = pytest.mark.slow
 
@@ -37,10 +38,7 @@ def sine_rows(count: int, held: int, features: int) -> Rows:
 
 
 REGRESSION = Problem("regression", (4,), 1)
-BUILT_IN = Registry()
-METHODS = [
-    name for name in sorted(BUILT_IN.plugins("method")) if not BUILT_IN.make("method", name, {}).skip(REGRESSION)
-]
+METHODS = [name for name, method in sorted(NETWORK_METHODS.items()) if not method.skip(REGRESSION)]
 PAPER = ("deterministic", "mc-dropout", "mcni-fixed", "mcni-learned")
 
 

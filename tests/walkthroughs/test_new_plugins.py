@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bench.plugins.registry import Registry
-from bench.plugins.scaffold import PLUGINS, plugin_of, scaffold
+from bench.plugins.scaffold import PLUGINS, plugin_of, registered_as, scaffold
 from tests.fixtures.commands import done
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def test_a_new_plug_in_passes_verify_and_its_own_test(kind: str, tmp_path: Path,
     *wrote, following, then = made.stdout.splitlines()
     assert wrote == ["wrote my_own_thing.py", "wrote test_my_own_thing.py"]
     name = "my_own_thing" if kind == "metric" else "my-own-thing"
-    assert following == f"next: uqbench verify {kind} {name} --plugin my_own_thing.py"
+    assert following == f"next: uqbench verify {registered_as(kind)} {name} --plugin my_own_thing.py"
     assert then.startswith("then: uqbench ")
     verified = uqbench(
         [*following.split()[2:], "--json", "--only", "declaration" if kind == "metric" else "options"]
@@ -102,10 +102,10 @@ def test_a_new_package_passes_verify_and_runs(environment: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_new_package_of_another_kind_is_found_and_passes_verify(kind: str, environment: Path, tmp_path: Path) -> None:
-    name = plugin_of(kind, f"brand-new-{kind}")
-    listed = json.loads(done([environment / "uqbench", "list", f"{kind}s", "--json"], tmp_path))
+    name, known_as = plugin_of(kind, f"brand-new-{kind}"), registered_as(kind)
+    listed = json.loads(done([environment / "uqbench", "list", f"{known_as}s", "--json"], tmp_path))
     assert [row["name"] for row in listed if row["name"] == name] == [name]
-    told = json.loads(done([environment / "uqbench", "verify", kind, name, "--json"], tmp_path))
+    told = json.loads(done([environment / "uqbench", "verify", known_as, name, "--json"], tmp_path))
     assert told["ok"], told
     assert name in done([environment / "uqbench", "doctor"], tmp_path)
 

@@ -28,6 +28,11 @@ def test_the_network_of_the_tutorial_has_at_most_twenty_lines() -> None:
     assert len(code.splitlines()) - 1 <= 20  # the first names the file
 
 
+def test_the_forest_of_the_tutorial_has_at_most_twenty_five_lines() -> None:
+    (code,) = (body for language, body in blocks() if language == "python" and "(Estimator)" in body)
+    assert len(code.splitlines()) - 1 <= 25
+
+
 def write(code: str, folder: Path) -> None:
     first, _, rest = code.partition("\n")
     verb, name = re.fullmatch(r"# (file|add to): (\w+\.py)", first).groups()  # type: ignore[union-attr]
@@ -60,4 +65,8 @@ def test_every_step_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     page = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "shake" in page
     assert "mc-dropout" in page
+    assert "forest" in page
+    board = (tmp_path / "leaderboard" / "leaderboard.json").read_text("utf-8")
+    assert "forest" in board
+    assert "Breiman 2001" in (tmp_path / "leaderboard" / "methods" / "forest.html").read_text("utf-8")
     assert (tmp_path / "shaken-biases" / "pyproject.toml").is_file()
