@@ -72,9 +72,12 @@ def check_name(kind: str, name: str, registry: Registry, content: str = "method"
         if stem in registry.metrics:
             raise UserError(f"{name!r} cannot be the name of a {kind}: there is a metric of this name; choose another")
         return
-    known = registry.plugins(registered_as(inside)).get(plugin_name(stem))
+    known_as = registered_as(inside)
+    known = registry.plugins(known_as).get(plugin_name(stem))
     if known is not None:
-        raise UserError(f"{name!r} cannot be the name of a {kind}: a {registered_as(inside)} has it ({known.origin}); choose another")
+        raise UserError(
+            f"{name!r} cannot be the name of a {kind}: a {known_as} has it ({known.origin}); choose another"
+        )
 
 
 def _plugin(kind: str, name: str) -> dict[Path, str]:

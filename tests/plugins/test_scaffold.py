@@ -94,7 +94,9 @@ def test_a_package_names_its_plug_in_in_the_group_of_its_kind(tmp_path: Path) ->
         known_as = registered_as(content)
         place = f"my_own_{content}.{known_as}" + (":METRICS" if content == "metric" else "")
         assert project["entry-points"] == {f"bench.{known_as}s": {name: place}}
-        assert f"uqbench verify {known_as} {name}\n" in (tmp_path / f"my-own-{content}" / "README.md").read_text("utf-8")
+        assert f"uqbench verify {known_as} {name}\n" in (tmp_path / f"my-own-{content}" / "README.md").read_text(
+            "utf-8"
+        )
 
 
 def test_only_a_package_has_a_kind_of_content() -> None:
