@@ -43,15 +43,16 @@ def test_inputs_and_hidden_units_are_dropped_at_the_same_rate(
     """While all hidden units are positive, the variance over masks has a closed form."""
     method = MCDropoutPrior(rate=0.3)
     (network,) = train(method, X, X.sum(1), hidden=[6])
-    network = network.with_params({"layers.0.bias": torch.full((6,), 20.0)})
+    positive = {name: network.params[name].abs() + 0.1 for name in ("layers.0.weight", "layers.0.bias")}
+    network, rows = network.with_params(positive), X[:5].abs()
     first, bias, last = (network.params[f"layers.{name}"].double() for name in ("0.weight", "0.bias", "1.weight"))
-    x, odds = X[:5].double(), 0.3 / 0.7
+    x, odds = rows.double(), 0.3 / 0.7
     mean = x @ first.T + bias
     covariance = odds * torch.einsum("ji,ki,ni->njk", first, first, x.square())  # of hidden units
     second = mean.square() + torch.diagonal(covariance, dim1=1, dim2=2)
     v = last[0]
     expected = torch.einsum("j,njk,k->n", v, covariance, v) + odds * second @ v.square()
-    drawn = draws_of(method, [network], X[:5], DRAWS)
+    drawn = draws_of(method, [network], rows, DRAWS)
     np.testing.assert_allclose(drawn[..., 0].var(0, ddof=1), expected.detach(), rtol=0.08)
     np.testing.assert_array_equal(drawn[..., 1], np.float32(0.3**2))
 
