@@ -79,7 +79,7 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
         cells = sum(now.codes.values())
         if first is None:
             first = now
-            rules = replace(rules, cost=same_machine(then.environment, now.environment))
+            rules = replace(rules, cost=same_machine(then.environment, now.environment), few_seeds=seeds < FEWEST_PAIRS)
         if open_places is not None:
             then, now = then.only(open_places), now.only(open_places)
         names = {(row.place, row.metric) for row in settled}

@@ -3,14 +3,21 @@
 Values are paired by seed and compared as losses (lower is better). Identical values are not tested and do not count
 towards the correction. All others are decided by one-sided paired t-tests with Holm's correction over the gate:
 
-    regressed     "not worse" is rejected, and the mean change is beyond the margin
-    improved      the same in the other direction
+    regressed     "worse by at most the margin" is rejected
+    improved      "better by at most the margin" is rejected
     equivalent    two one-sided tests (TOST) place the change within the margin
     inconclusive  none of these
 
 A real change within the margin is equivalent: that is what the margin is for. At the same seeds a change of the code
 moves pairs together, and the test detects small effects. Where pairs are unrelated (other seeds, chaotic training after
 a rounding) the differences are still independent with mean zero, and the test keeps its level.
+
+No test is needed, and regressed or missing is the verdict, where
+
+- a value was finite and is infinite now, or there is none although the cell has run (`_vanished`);
+- a seed got worse by more than the margin, three times the range of the baseline and ten times the change of the
+  other seeds (`_outlier`);
+- the baseline has too few seeds for a test, and the mean change is beyond margin and three times its range (`_few`).
 """
 
 import math
@@ -21,6 +28,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.special
+from numpy.typing import NDArray
 
 from bench.gate.values import Measured, Place
 from bench.metrics import Metric, find_declaration
@@ -33,6 +41,8 @@ from bench.stats.tests import Array, equivalence_test, is_constant, standard_err
 Verdict = Literal["identical", "equivalent", "improved", "regressed", "inconclusive", "missing", "new", "not compared"]
 FAILING: tuple[Verdict, ...] = ("regressed", "missing")
 FEWEST_PAIRS = 5  # with fewer there is no test, only identity
+RANGES = 3.0  # of the baseline's values over seeds: what unchanged code hardly ever reaches
+APART = 10.0  # times the largest change of the other seeds: what an outlier is
 RUNS = "runs"  # in place of a metric, where cells have no result
 
 
@@ -44,6 +54,7 @@ class Rules:
     equivalence_alpha: float = 0.05  # chance of any false "equivalent"
     margins: Mapping[str, Margin] = field(default_factory=dict)
     cost: bool = True  # compare times: both were measured on the same machine
+    few_seeds: bool = False  # there will never be enough for a test: judge by the range of the baseline
 
 
 @dataclass(frozen=True)
@@ -60,8 +71,9 @@ class MetricComparison:
     now: float = math.nan
     difference: float = math.nan  # with a target: of the distances to it
     margin: float = math.nan
-    p_worse: float = math.nan
+    p_worse: float = math.nan  # against a change of the margin
     p_better: float = math.nan
+    p_changed: float = math.nan  # against no change at all, in the direction of the mean
     p_equivalent: float = math.nan
     p_worse_adjusted: float = math.nan
     p_better_adjusted: float = math.nan
@@ -126,47 +138,100 @@ def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[MetricCompar
                 yield replace(row, verdict="missing", note="no value of this metric any more")
             elif metric.family == "cost" and not rules.cost:
                 yield replace(row, verdict="not compared", note="times of another machine")
+            elif gone := _vanished(before, now.values[place][name], _lost_seeds(now, place)):
+                yield replace(row, verdict=gone[0], note=gone[1])
             else:
                 yield _test(row, metric, before, now.values[place][name], rules)
+
+
+def _lost_seeds(side: Measured, place: Place) -> NDArray[np.bool_]:
+    """Return whether the cell of each seed has no result; that is a change of `runs`, told once for all metrics."""
+    gone = {seed for seeds in side.lost.get(place, {}).values() for seed in seeds}
+    return np.array([seed in gone for seed in side.seeds], dtype=bool)
+
+
+def _vanished(before: Array, after: Array, lost: NDArray[np.bool_]) -> tuple[Verdict, str] | None:
+    """Return the verdict and the reason where a finite value became infinite, or is none although its cell has run."""
+    was = np.isfinite(before) & ~lost
+    infinite, none = int((was & np.isinf(after)).sum()), int((was & np.isnan(after)).sum())
+    count = len(before)
+    if infinite:
+        also = f", and {none} have none" if none else ""
+        return "regressed", f"infinite at {infinite} of {count} seeds where the baseline is finite{also}"
+    if none:
+        return "missing", f"no value at {none} of {count} seeds where the baseline has one (NaN, or not computed)"
+    return None
 
 
 def _test(row: MetricComparison, metric: Metric, before: Array, after: Array, rules: Rules) -> MetricComparison:
     both = np.isfinite(before) & np.isfinite(after)
     identical = np.array_equal(before, after, equal_nan=True)
-    before, after = before[both], after[both]
+    seeds, before, after = np.flatnonzero(both).astype(np.int64), before[both], after[both]
     row = replace(row, pairs=len(before))
-    if len(before):
-        worse = losses(after, metric) - losses(before, metric)
-        centre = losses(before, metric) if metric.direction == "target" else before
-        row = replace(
-            row,
-            baseline=float(before.mean()),
-            now=float(after.mean()),
-            worse_by=float(worse.mean()),
-            difference=float(-worse.mean() if metric.direction == "higher" else worse.mean()),
-            margin=margin_of(metric, rules.margins).of(float(centre.mean())),
-        )
+    if not len(before):
+        note = "" if identical else "no seed has a number on both sides"
+        return replace(row, verdict="identical" if identical else "inconclusive", note=note)
+    worse = losses(after, metric) - losses(before, metric)
+    centre = losses(before, metric) if metric.direction == "target" else before
+    row = replace(
+        row,
+        baseline=float(before.mean()),
+        now=float(after.mean()),
+        worse_by=float(worse.mean()),
+        difference=float(-worse.mean() if metric.direction == "higher" else worse.mean()),
+        margin=margin_of(metric, rules.margins).of(float(centre.mean())),
+    )
     if identical:
         return replace(row, verdict="identical")
+    spread = float(np.ptp(losses(before, metric)))
     if len(before) < FEWEST_PAIRS:
-        return replace(row, note=f"{len(before)} pairs: too few for a test, at least {FEWEST_PAIRS} are needed")
-    return replace(
+        return _few(row, spread, rules)
+    row = replace(
         row,
         deviation=float(worse.std(ddof=1)),
-        p_worse=one_sided(worse),
-        p_better=one_sided(-worse),
+        p_worse=one_sided(worse, row.margin),
+        p_better=one_sided(-worse, row.margin),
+        p_changed=one_sided(np.sign(row.worse_by) * worse, 0.0),
         p_equivalent=float(equivalence_test(worse, row.margin)),
     )
+    return _outlier(row, worse, seeds, spread)
 
 
-def one_sided(worse: Array) -> float:
-    """Return p of the one-sided t-test that the mean is above zero.
+def _few(row: MetricComparison, spread: float, rules: Rules) -> MetricComparison:
+    """Judge pairs that are too few for a test: only a change that no baseline of such values explains is a verdict."""
+    few = f"{row.pairs} pairs: too few for a test, at least {FEWEST_PAIRS} are needed"
+    if rules.few_seeds and row.pairs > 2 and row.worse_by > max(row.margin, RANGES * spread):
+        far = f"worse by {row.worse_by:.3g}, beyond the margin and {RANGES:g} times the baseline's range {spread:.3g}"
+        return replace(row, verdict="regressed", note=f"{few}; {far}")
+    return replace(row, note=few)
 
-    The same difference in every pair is not noise over seeds, however few pairs there are: p is 0.
+
+def _outlier(row: MetricComparison, worse: Array, seeds: NDArray[np.int64], spread: float) -> MetricComparison:
+    """Name the seeds that got worse by far more than the baseline's seeds differ; a mean would only hide them."""
+    far = worse > max(row.margin, RANGES * spread)
+    if not far.any() or far.all() or worse[far].min() < APART * np.abs(worse[~far]).max():
+        return row
+    which = ", ".join(str(seed) for seed in seeds[far][:5]) + (", ..." if far.sum() > 5 else "")
+    rest = float(np.abs(worse[~far]).max())
+    note = (
+        f"{_outliers(int(far.sum()), len(worse))} (number {which}): worse by up to {float(worse.max()):.3g}, "
+        f"more than {RANGES:g} times the baseline's range {spread:.3g}; the others changed by at most {rest:.3g}"
+    )
+    return replace(row, verdict="regressed", p_worse=math.nan, note=note)
+
+
+def _outliers(count: int, seeds: int) -> str:
+    return f"{count} outlier{'s' * (count > 1)} among {seeds} seeds"
+
+
+def one_sided(worse: Array, margin: float = 0.0) -> float:
+    """Return p of the one-sided t-test that the mean is above a margin.
+
+    The same difference in every pair is not noise over seeds, however few pairs there are: p is 0 or 1.
     """
     if is_constant(worse):
-        return 0.0 if worse.mean() > 0.0 else 1.0
-    return float(scipy.special.stdtr(len(worse) - 1, -worse.mean() / standard_error(worse)))
+        return 0.0 if worse.mean() > margin else 1.0
+    return float(scipy.special.stdtr(len(worse) - 1, -(worse.mean() - margin) / standard_error(worse)))
 
 
 def decide(
@@ -195,17 +260,17 @@ def decide(
 
 
 def _decide_row(row: MetricComparison, alpha: float, equivalence_alpha: float, family: int) -> MetricComparison:
-    if row.p_worse_adjusted < alpha and row.worse_by > row.margin:
+    if row.p_worse_adjusted < alpha:
         return replace(row, verdict="regressed")
-    if row.p_better_adjusted < alpha and -row.worse_by > row.margin:
+    if row.p_better_adjusted < alpha:
         return replace(row, verdict="improved")
-    real = min(row.p_worse_adjusted, row.p_better_adjusted) < alpha
+    real = row.p_changed * 2 * family < alpha  # Bonferroni: a note, not a verdict
     word = "worse" if row.worse_by > 0.0 else "better"
     if row.p_equivalent_adjusted < equivalence_alpha:
         return replace(row, verdict="equivalent", note=f"{word}, within the margin" if real else "")
     if real:
         return replace(row, note=f"{word}, but perhaps within the margin {row.margin:.3g}")
-    seen = row.deviation * _detectable(row.pairs, 2.0 * alpha / family)
+    seen = row.margin + row.deviation * _detectable(row.pairs, 2.0 * alpha / family)
     return replace(row, note=f"{row.pairs} pairs would have shown {seen:.3g} (80 % power)")
 
 

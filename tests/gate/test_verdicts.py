@@ -102,7 +102,9 @@ def test_p_values_are_scipys_and_corrected_by_holm() -> None:
     before = {name: generator.normal(1, 0.1, 10) for name in ("crps", "mae", "rmse")}
     after = {name: row + generator.normal(0.05, 0.1, 10) for name, row in before.items()}
     rows = decided(before, after)
-    p = [scipy.stats.ttest_rel(after[r.metric], before[r.metric], alternative="greater").pvalue for r in rows]
+    moved = {name: after[name] - before[name] for name in before}
+    p = [scipy.stats.ttest_1samp(moved[r.metric], r.margin, alternative="greater").pvalue for r in rows]
+    assert rows[-1].margin == pytest.approx(0.005 * before["rmse"].mean())
     assert [row.p_worse for row in rows] == pytest.approx(p)
     assert min(row.p_worse_adjusted for row in rows) == pytest.approx(3 * min(p))
 
@@ -172,3 +174,68 @@ def test_other_seeds_without_a_change_raise_no_alarm_beyond_the_level() -> None:
         before, after = ({name: generator.gamma(20, 0.05, 10) for name in names} for _ in range(2))
         alarms += any(row.verdict == "regressed" for row in decided(before, after, rules))
     assert 0 < alarms <= 35  # 20 % are 24; above 35 it is 1 % likely
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
+def test_a_true_change_up_to_the_margin_is_regressed_no_more_often_than_the_level(share: float) -> None:
+    generator = np.random.default_rng(int(10 * share))
+    rules = Rules(alpha=0.05, margins=read_margins({"rmse": 0.02}, catalogue(), ""))
+    called = 0
+    for _ in range(400):
+        before = generator.normal(1, 0.1, 10)
+        called += (
+            judged("rmse", before, before + generator.normal(0.02 * share, 0.01, 10), rules).verdict == "regressed"
+        )
+    assert called <= 32  # 5 % are 20; above 32 it is 0.5 % likely
+
+
+@pytest.mark.parametrize("seeds", [1, 3, 10])
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(math.inf, "regressed"), (-math.inf, "regressed"), (math.nan, "missing")]
+)
+def test_a_value_that_is_no_number_any_more_fails(seeds: int, value: float, verdict: Verdict) -> None:
+    before = spread(1.0, 0.1)
+    after = before.copy()
+    after[:seeds] = value
+    row = judged("rmse", before, after)
+    assert row.verdict == verdict
+    assert f"at {seeds} of 10 seeds where the baseline" in row.note
+
+
+def test_what_was_infinite_before_may_stay_so() -> None:
+    before = spread(1.0, 0.1)
+    before[3] = math.inf
+    assert judged("nll", before, before.copy()).verdict == "identical"
+    moved = before + 1e-6 * spread(1, 0.1)
+    assert judged("nll", before, moved).verdict == "equivalent"
+    assert judged("nll", before, np.where(np.isinf(before), 1.0, moved)).verdict == "equivalent"
+
+
+def test_values_of_cells_that_did_not_run_are_told_once() -> None:
+    before = spread(1.0, 0.1)
+    after = np.where(np.arange(10) == 4, math.nan, before)
+    then = measured({PLACE: {"rmse": before, "mae": before}})
+    now = measured({PLACE: {"rmse": after, "mae": after}}, lost={PLACE: {"failed": (4,)}})
+    rows = {row.metric: row for row in compare(then, now, Rules())}
+    assert rows["runs"].verdict == "regressed"
+    assert rows["rmse"].verdict == rows["mae"].verdict == "inconclusive"  # tested at the others
+
+
+def test_one_seed_that_is_far_worse_is_named() -> None:
+    before = spread(1.0, 0.1)
+    after = before + 0.001 * spread(0, 1)
+    after[6] = 100.0
+    row = judged("rmse", before, after)
+    assert row.verdict == "regressed"
+    assert "1 outlier among 10 seeds (number 6): worse by up to 98.9, " in row.note
+    better = judged("rmse", after, before)
+    assert better.verdict != "regressed"
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(2.0, "regressed"), (0.2, "inconclusive"), (-2.0, "inconclusive")])
+def test_too_few_seeds_for_a_test_are_judged_by_the_range_of_the_baseline(change: float, verdict: Verdict) -> None:
+    before = np.array([1.0, 1.1, 1.2, 1.05])
+    row = judged("rmse", before, before + change, Rules(few_seeds=True))
+    assert row.verdict == verdict
+    assert "4 pairs: too few for a test" in row.note
+    assert judged("rmse", before, before + change).verdict == "inconclusive"  # a first look goes on instead
