@@ -36,12 +36,13 @@ class Provenance(Report):
         ]
         if unreadable := len(known) - len(specs):
             blocks.append(Text(f"Warning: the specifications of {unreadable} cells cannot be read by this version."))
-        blocks += [Text(text) for text in _warnings(specs, cells)]
+        own = _with_own_training(cells)
+        blocks += [Text(text) for text in _warnings(specs, cells, own)]
         if not results.remarks.empty:
             blocks.append(Table("Remarks", results.remarks, name="remarks"))
         if not results.failures.empty:
             blocks += _failures(results.failures.drop(columns="suite"))
-        blocks += [*_data(specs, cells), *_methods(specs), *_protocols(specs)]
+        blocks += [*_data(specs, cells), *_methods(specs), *_protocols(specs, own)]
         for number, (text, rows) in enumerate(cells.dropna(subset="environment").groupby("environment"), start=1):
             table = _flat(json.loads(str(text)))
             blocks.append(Table(f"Environment {number} ({len(rows)} cells)", table, name=f"environment-{number}"))
@@ -52,7 +53,14 @@ class Provenance(Report):
 Spec = tuple[str, str, CellSpec]  # with the names of dataset and method in the suite
 
 
-def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
+def _with_own_training(cells: pd.DataFrame) -> set[str]:
+    """Return the methods that the harness did not train: their records say that they are estimators."""
+    done = cells[cells["status"] == "ok"].dropna(subset="training")
+    records = zip(done["method"], done["training"], strict=True)
+    return {str(method) for method, text in records if json.loads(str(text)).get("estimator")}
+
+
+def _warnings(specs: list[Spec], cells: pd.DataFrame, own: set[str]) -> list[str]:
     """Warn of what makes numbers incomparable or unrepeatable."""
     protocols: dict[str, set[str]] = {}
     for dataset, _, spec in specs:
@@ -63,7 +71,7 @@ def _warnings(specs: list[Spec], cells: pd.DataFrame) -> list[str]:
         for dataset, found in sorted(protocols.items())
         if len(found) > 1
     ]
-    warnings += _different_settings(specs)
+    warnings += _different_settings([spec for spec in specs if spec[1] not in own])
     if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
         warnings.append(
             f"Warning: {changed} of {len(cells)} cells were made with code that was changed and not committed: no "
@@ -156,14 +164,19 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{k} = {v}" for k, v in options.items()) or "–"
 
 
-def _protocols(specs: list[Spec]) -> list[Block]:
-    """Return the protocol of each dataset, one column for those that are alike; of methods where these differ."""
+def _protocols(specs: list[Spec], own: set[str]) -> list[Block]:
+    """Return the protocol of each dataset, one column for those that are alike; of methods where these differ.
+
+    Methods with a training of their own have no other.
+    """
     found: dict[str, list[str]] = {}
     for dataset, methods in _by_method(specs).items():
         of_text: dict[str, list[str]] = {}
         for method, texts in methods.items():
             for text in texts:
-                of_text.setdefault(text, []).append(method)
+                tree = json.loads(text)
+                kept = {key: tree[key] for key in tree if method not in own or key not in ("training", "grid")}
+                of_text.setdefault(json.dumps(kept), []).append(method)
         for text, names in of_text.items():
             found.setdefault(text, []).append(dataset if len(of_text) == 1 else f"{dataset} ({', '.join(names)})")
     if not found:

@@ -104,25 +104,26 @@ def _epochs(results: Results) -> Table | None:
     for (dataset, method), own in cells.groupby(["dataset", "method"], sort=True):
         records = [json.loads(str(text)) for text in own["training"]]
         epochs = [n for record in records for n in record.get("epochs") or []]
-        if not epochs:
-            continue
         chosen = [json.dumps(c) for record in records if (c := (record.get("search") or {}).get("chosen"))]
         most = max(set(chosen), key=lambda text: (chosen.count(text), text)) if chosen else ""
+        if not epochs and not chosen:  # an estimator has neither networks nor, without a search, anything to choose
+            continue
+        counts = (
+            {"epochs, median": float(np.median(epochs)), "fewest": min(epochs), "most": max(epochs)} if epochs else {}
+        )
         rows.append(
             {
                 "dataset": dataset,
                 "method": method,
                 "networks": len(epochs),
-                "epochs, median": float(np.median(epochs)),
-                "fewest": min(epochs),
-                "most": max(epochs),
+                **counts,
                 **({"chosen most often": _options(most, chosen)} if chosen else {}),
             }
         )
     if not rows:
         return None
     caption = "How long networks trained, and what a search chose most often"
-    return Table(caption, pd.DataFrame(rows).fillna("–"), name="epochs", folded=True)
+    return Table(caption, pd.DataFrame(rows).astype(object).fillna("–"), name="epochs", folded=True)
 
 
 def _options(most: str, chosen: list[str]) -> str:

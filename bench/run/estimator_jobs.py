@@ -7,7 +7,7 @@ from bench.api import Estimator
 from bench.api.tape import stream
 from bench.machine.memory import PeakMemory
 from bench.probes.base import DivergedError, TrainedSubject
-from bench.run.job import UNTRAINED, Job, JobEvent, calibrated, error_text, held_out_value
+from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value
 from bench.spec.cell import Outcome
 from bench.training.estimators import fit_estimator
 from bench.training.network_factory import network_factory
@@ -54,7 +54,7 @@ def _measured(job: Job) -> Outcome:
     given = next(iter(job.configurations()), None)  # at most one, or there would be a selection
     chosen = job.selection.chosen if job.selection is not None else given
     estimator, _ = chosen.applied(job.method, job.protocol.training) if chosen else (job.method, None)
-    record: dict[str, Any] = {**job.search_record(), **UNTRAINED}
+    record: dict[str, Any] = {"estimator": True, **job.search_record()}  # and no epochs: its training is its own
     data, memory = prepare(job.split, job.protocol, job.seed, "cpu"), PeakMemory()
     try:
         subject, doubts = (

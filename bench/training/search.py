@@ -87,7 +87,7 @@ class Selection:
             "validation_loss" if self.criterion == "loss" else f"validation_{self.criterion}": self.means[self.best],
             "configurations": len(self.tried),
             "folds": len(self.losses[self.best]),
-            "epochs": list(self.epochs[self.best]),
+            **({"epochs": list(self.epochs[self.best])} if any(self.epochs[self.best]) else {}),
         }
 
     def to_json(self) -> str:

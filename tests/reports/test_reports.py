@@ -191,6 +191,28 @@ def test_provenance_names_the_settings_in_which_methods_differ(store: Store) -> 
     assert list(protocol.data.columns) == ["key", "toy (m0, m2)", "toy (m1)"]
 
 
+def test_an_estimator_has_no_training_of_the_suite(store: Store) -> None:
+    settings = {"m0": {"epochs": 3}, "m1": {}, "m2": {"epochs": 3}}
+    cells = [Cell(m, "toy", 0, m, 0, json.dumps(spec(training=t))) for m, t in settings.items()]
+    store.want(SuiteRecord("s", "S", None, [], "{}"), cells)
+    own = {"estimator": True, "search": {"chosen": {"trees": 9}}}
+    for cell in cells:
+        record = own if cell.method == "m1" else {"epochs": [3], "train_loss": [0.1]}
+        store.save([(cell, Outcome("ok", metrics={"rmse": 1.0}, training=record))])
+    found = section("provenance", StoredResults(store, "s"))
+    assert found is not None
+    assert not any("trained differently" in block.text for block in found.blocks if isinstance(block, Text))
+    (protocol,) = (table for table in tables(found) if table.name == "protocol")
+    row = protocol.data.set_index("key").loc["training.epochs"]
+    assert row.to_dict() == {"toy (m0, m2)": "3", "toy (m1)": "–"}
+    trained = section("training", StoredResults(store, "s"))
+    assert trained is not None
+    (epochs,) = tables(trained)
+    assert epochs.data["networks"].tolist() == [1, 0, 1]
+    assert epochs.data["fewest"].tolist() == [3, "–", 3]
+    assert epochs.data["chosen most often"].tolist() == ["–", "trees = 9 (1 of 1)", "–"]
+
+
 def curves(store: Store, methods: dict[str, float], *, x: bool = True) -> StoredResults:
     """Predict 0 at 100 points whose values are evenly spread over [0, 1]."""
     observed = np.linspace(0, 1, 101)
