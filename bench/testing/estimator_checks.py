@@ -28,6 +28,7 @@ def estimator_checks() -> Iterator[Check[EstimatorSubject]]:
     yield Check("docstring", documented, declarations.check_method_docstring)
     yield Check("search-space", "every value worth searching can be built", declarations.check_search_space)
     yield declarations.expected_failures_check(estimator_checks)
+    yield declarations.LOOK
     yield Check("skip", "skip returns None or a reason, and not a reason for every task", _skip)
     yield Check("prediction", "it states a prediction of its task at every row, with at most T draws", _prediction)
     yield Check("finite", "predictions are finite near the data and far from it", _finite)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bench.api import Array, Estimator, Examples, Normal, Points, Prediction, Probabilities, Problem
+from bench.api import Array, Estimator, Examples, Look, Normal, Points, Prediction, Probabilities, Problem
 from bench.testing import estimator_checks, verify
 
 
@@ -75,6 +75,13 @@ class BadExcuse(Healthy):
     """An excuse for no check."""
 
     expected_failures: ClassVar[Mapping[str, str]] = {"seded": "it is what it is"}
+
+
+@dataclass(frozen=True)
+class BorrowedLook(Healthy):
+    """The look of mcni-fixed."""
+
+    look = Look("blue", "-", "^")
 
 
 @dataclass(frozen=True)
@@ -227,6 +234,7 @@ BROKEN = {
     "version": NoVersion,
     "search-space": BadSpace,
     "expected-failures": BadExcuse,
+    "look": BorrowedLook,
     "skip": TooHumble,
     "prediction": TooMany,
     "finite": Overflow,
