@@ -187,7 +187,7 @@ class Rankings:
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """One row per metric and method, the best first: average rank, groups that do not differ, score."""
+        """One row per metric and method, the best first: average rank, groups not shown to differ, score."""
         import pandas as pd
 
         return pd.concat([ranking.frame for ranking in self.rankings], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Critical-difference diagrams: average ranks on a line, bars over methods that do not differ (Demsar 2006)."""
+"""Critical-difference diagrams: average ranks on a line, bars over methods not shown to differ (Demsar 2006)."""
 
 from dataclasses import dataclass
 from typing import Any

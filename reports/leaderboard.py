@@ -1,4 +1,4 @@
-"""Who ranks where: average ranks over the datasets, with groups that do not differ and a score with its interval."""
+"""Who ranks where: average ranks over the datasets, with groups not shown to differ and a score with its interval."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from bench.reports._rankings import rankings
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 
 EXPLAINED = (
-    "Methods that share a letter do not differ by Nemenyi's test: their average ranks are closer than the critical "
-    "difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the "
+    "Methods that share a letter were not shown to differ by Nemenyi's test: their average ranks are closer than the "
+    "critical difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the "
     "average method, lower is better. Right of it: the mean on each dataset."
 )
 

@@ -24,8 +24,8 @@ class Entry:
     """One method on a board."""
 
     method: str
-    place: int | None  # 1 + the number of methods that are significantly better; None without a number
-    groups: str  # letters: methods with a letter in common do not differ
+    place: int | None  # 1 + the number of methods that are significantly better; None: it was not tested
+    groups: str  # letters: methods with a letter in common were not shown to differ
     value: float  # the mean over repeats; on an overall board the average rank
     low: float  # 95 % interval; NaN where there is none
     high: float
@@ -67,6 +67,9 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
 
     Every pair of methods is compared on the repeats that both have, by the paired t-test that docs/statistics.md
     describes (corrected where repeats are different splits), with Holm's correction over the pairs of the board.
+
+    A method has a place if it has a value in every planned repeat and there are enough of them for a test. Others are
+    listed below without one: their repeats that went well are not the repeats of the others.
     """
     rows = chosen.rows
     methods = [row.method for row in rows]
@@ -76,18 +79,21 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
     share = settings.test_share if overlap else 0.0
     finite = np.isfinite(numbers)
     loss = losses(numbers, chosen.metric)
-    better, tested = _better(loss, finite, share, settings)
+    placed = np.array([int(own.sum()) >= max(row.planned, FEWEST_PAIRS) for own, row in zip(finite, rows, strict=True)])
+    if placed.sum() < 2:  # nobody to be tested against
+        placed[:] = False
+    better, tested = _better(loss, finite & placed[:, None], share, settings)
     means, badness = _means(numbers, finite), _means(loss, finite)
-    order = sorted(range(len(rows)), key=lambda i: (np.isnan(badness[i]), badness[i], methods[i]))
+    order = sorted(range(len(rows)), key=lambda i: (not placed[i], np.isnan(badness[i]), badness[i], methods[i]))
     # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
     gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
     gaps[order[0]] = np.nan
     ends, gap_ends = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
     mean_gaps = _means(gaps, np.isfinite(gaps))
-    letters = lettered([group for group in tie_groups(better | better.T, finite.any(axis=1)) if len(group) > 1], order)
+    letters = lettered([group for group in tie_groups(better | better.T, placed) if len(group) > 1], order)
     entries = []
     for i in order:
-        place = 1 + int(better[:, i].sum()) if finite[i].any() else None
+        place = 1 + int(better[:, i].sum()) if placed[i] else None
         mean, low, high = map(float, (means[i], *ends[i]))
         repeats, lost = int(finite[i].sum()), _lost(rows[i], int(np.isinf(numbers[i]).sum()))
         gap, gap_low, gap_high = map(float, (mean_gaps[i], *gap_ends[i]))
@@ -95,10 +101,7 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
         entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
     kind = "corrected resampled t-test" if overlap else "paired t-test"
     test = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
-    notes = protocol_notes(rows)
-    pairs = len(rows) * (len(rows) - 1) // 2
-    if tested < pairs:
-        notes.append(f"{pairs - tested} of {pairs} pairs have fewer than {FEWEST_PAIRS} repeats in common: not tested")
+    notes = [*protocol_notes(rows), *_apart(rows, finite, placed)]
     subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
     return Board(*subject, tuple(entries), test, tuple(notes))
 
@@ -182,6 +185,24 @@ def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
             student = hull(bootstrap, student)
         ends[which] = student
     return ends
+
+
+def _apart(rows: Sequence[Row], finite: Mask, placed: Mask) -> list[str]:
+    """Return why methods have no place, in words."""
+    few = [row.method for row, own in zip(rows, finite, strict=True) if own.sum() == row.planned < FEWEST_PAIRS]
+    lacking = [
+        f"{row.method} ({int(own.sum())} of {row.planned})"
+        for row, own in zip(rows, finite, strict=True)
+        if own.sum() < row.planned
+    ]
+    notes = []
+    if few:
+        notes.append(f"no place: {', '.join(few)}; fewer than {FEWEST_PAIRS} repeats cannot be tested")
+    if lacking:
+        notes.append(f"no place without a value in every repeat: {', '.join(lacking)}")
+    if not few and not placed.any() and len(rows) - len(lacking) == 1:
+        notes.append("no place: there is no other method to test against")
+    return notes
 
 
 def _lost(row: Row, infinite: int) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 from bench.errors import UserError
 from bench.leaderboard.boards import Board, Entry, Selection
 from bench.stats import Ranking, Settings, rank
+from bench.stats.rank import FEWEST_DATASETS
 
 
 def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings) -> Board | None:
@@ -36,10 +37,12 @@ def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings) ->
 
 def _entries(ranking: Ranking) -> Iterator[Entry]:
     count = len(ranking.datasets)
+    tested = count >= FEWEST_DATASETS
     for one in ranking.methods:
         ahead = sum(one.average_rank - other.average_rank >= ranking.critical_difference for other in ranking.methods)
         mean = (one.average_rank, one.score.low, one.score.high)
-        yield Entry(one.method, 1 + ahead, one.groups, *mean, count, count, score=one.score.value)
+        place, groups = (1 + ahead, one.groups) if tested else (None, "")
+        yield Entry(one.method, place, groups, *mean, count, count, score=one.score.value)
 
 
 def whole_block(present: set[tuple[str, str]]) -> tuple[list[str], list[str], list[str]]:

@@ -76,7 +76,7 @@ class BoardView:
     board: Board
     metric: Metric
     lines: tuple[EntryView, ...]
-    groups: int  # of methods that do not differ
+    groups: int  # of methods that were not shown to differ
     own: Column
     gap: Column  # differences to the best
 

@@ -1,5 +1,6 @@
 """Rank methods over the datasets of a suite by one metric."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,10 +18,10 @@ from bench.stats.aggregate import (
     interquartile_mean_interval,
     standardised,
 )
-from bench.stats.cell_counts import CellCounts, Cells
+from bench.stats.cell_counts import CellCounts, Cells, States
 from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.equal_draws import methods_with_equal_draws
-from bench.stats.pairing import Direction, MetricLike, grids, losses, pair_grid, require_better
+from bench.stats.pairing import Direction, Grid, MetricLike, grids, losses, pair_grid, require_better
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -34,7 +35,7 @@ class MethodRank:
 
     method: str
     average_rank: float
-    groups: str  # letters: methods with a letter in common do not differ by Nemenyi's test
+    groups: str  # letters: methods with a letter in common were not shown to differ (Nemenyi)
     score: Estimate  # interquartile mean of standardised losses: 0 is the average method, lower is better
     means: tuple[float, ...]  # of the metric, one per dataset
 
@@ -74,7 +75,7 @@ class Ranking:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per method, the best first: average rank, groups that do not differ, score with its interval."""
+        """One row per method, the best first: average rank, groups not shown to differ, score with its interval."""
         rows = [
             {"metric": self.metric, "method": one.method, "average_rank": one.average_rank, "groups": one.groups}
             | {"score": one.score.value, "low": one.score.low, "high": one.score.high}
@@ -95,10 +96,11 @@ def rank(
 ) -> Ranking:
     """Rank methods over datasets by the mean of a metric over the repeats that all of them have.
 
-    A method that diverged in every cell of a dataset is last there. A dataset on which a method has no value for
-    another reason is left out, with a message. Without `pairwise` pairs are not tested, which takes longest; without
-    `intervals` the ends of scores are NaN instead of bootstrapped. By a metric that is biased in the number of draws
-    only the methods with the T of most are ranked.
+    A method that diverged in a cell of a dataset, or has an infinite value there, is behind all that did not, and the
+    further the more cells it lost; those are compared on all their repeats. A dataset on which a method has no value
+    for another reason is left out, with a message. Without `pairwise` pairs are not tested, which takes longest;
+    without `intervals` the ends of scores are NaN instead of bootstrapped. By a metric that is biased in the number of
+    draws only the methods with the T of most are ranked.
     """
     require_better(measure)
     names, messages = _methods(frame, measure, methods)
@@ -198,28 +200,50 @@ def _datasets(
     places = []
     for grid in grids(frame, [measure.name], names):
         dataset, states = grid.dataset, counts.states(grid.dataset)
-        gone = [name for name in names if set(states.get(name, ())) == {"diverged"}]
+        gone = _lost_shares(grid, names, states)
         present = [name for name in names if name not in gone]
+        if not present:
+            messages.append(f"{dataset}: left out, every method diverged or became infinite in some cells")
+            continue
         one = pair_grid(grid.of(present), counts)
         messages += [f"{dataset}: {message}" for message in one.messages]
         if one.values.shape[1] == 0:
             messages.append(f"{dataset}: left out, no repeat has values of all methods")
             continue
-        messages += [f"{dataset}: {name} diverged in every cell and is last" for name in gone]
+        messages += [f"{dataset}: {name} {_how_lost(share)} and is last" for name, share in gone.items()]
         known = losses(one.values, measure)
         # Worse than all others by their whole range: ranks use only the order, and no loss becomes infinite.
-        last = np.full(known.shape[1], known.max() + (np.ptp(known) or 1.0))
+        last = {
+            name: np.full(known.shape[1], known.max() + (1.0 + share) * (np.ptp(known) or 1.0))
+            for name, share in gone.items()
+        }
         rows = iter(known)
         means = {name: float(one.values[i].mean()) for i, name in enumerate(present)}
         places.append(
             _Dataset(
                 dataset,
-                np.array([last if name in gone else next(rows) for name in names]),
+                np.array([last[name] if name in gone else next(rows) for name in names]),
                 tuple(means.get(name, np.nan) for name in names),
                 float(known.std(axis=1, ddof=1).mean()) if known.shape[1] > 1 else 0.0,
             )
         )
     return places
+
+
+def _lost_shares(grid: Grid, names: Sequence[str], states: States) -> dict[str, float]:
+    """Return the methods that diverged or became infinite in some cells, with the share of these."""
+    infinite = np.isinf(grid.values).sum(axis=0)
+    shares = {}
+    for name, count in zip(names, infinite, strict=True):
+        own = states.get(name, Counter())
+        lost = own["diverged"] + int(count)
+        if lost:
+            shares[name] = lost / max(sum(own.values()), lost, 1)
+    return shares
+
+
+def _how_lost(share: float) -> str:
+    return "diverged in every cell" if share == 1.0 else f"diverged or became infinite in {share:.0%} of its cells"
 
 
 def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:

@@ -118,6 +118,23 @@ def test_what_diverged_is_told_and_what_diverged_everywhere_is_last(store: Store
     assert list(by_name)[-1] == "a"
     assert by_name["a"].lost == "6 diverged"
     assert (by_name["b"].repeats, by_name["b"].planned, by_name["b"].lost) == (5, 6, "1 diverged")
+    assert list(by_name) == ["c", "d", "b", "a"]
+    assert [entry.place for entry in by_name.values()][2:] == [None, None]
+
+
+def test_a_method_that_diverges_mostly_is_not_first_and_erases_nobody(store: Store) -> None:
+    """Its one good repeat is the best of all, and A against B is as it is without it."""
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        if method == "c":
+            return 0.1 if seed == 0 else float("nan")
+        return steps(["a", "b"], gap=1.0, noise=0.1)(dataset, method, seed, metric)
+
+    fill(store, value, methods=["a", "b", "c"], seeds=10)
+    board = one_board(store)
+    assert [(entry.method, entry.place) for entry in board.entries] == [("a", 1), ("b", 2), ("c", None)]
+    assert board.entries[2].groups == ""
+    assert "no place without a value in every repeat: c (1 of 10)" in board.notes
 
 
 def test_infinite_values_are_counted_not_averaged(store: Store) -> None:
@@ -130,8 +147,8 @@ def test_infinite_values_are_counted_not_averaged(store: Store) -> None:
 def test_too_few_repeats_are_not_tested(store: Store) -> None:
     fill(store, steps(METHODS, noise=0.01), methods=METHODS, seeds=4)
     board = one_board(store)
-    assert {entry.place for entry in board.entries} == {1}
-    assert any("6 of 6 pairs have fewer than 5 repeats" in note for note in board.notes)
+    assert {(entry.place, entry.groups) for entry in board.entries} == {(None, "")}
+    assert "no place: a, b, c, d; fewer than 5 repeats cannot be tested" in board.notes
 
 
 def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:

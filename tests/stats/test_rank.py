@@ -71,6 +71,23 @@ def test_a_method_that_diverged_everywhere_on_a_dataset_is_last_there(results: R
     assert np.isnan(found.methods[0].means[0])
 
 
+def test_a_method_that_diverged_in_some_cells_is_behind_those_that_did_not(results: Results) -> None:
+    """The cells that went well are not compared: they would favour it, and leave fewer repeats for the others."""
+    values: dict[tuple[str, str], list[float | str]] = {place: list(v) for place, v in study().items()}
+    values["d0", "best"] = [*values["d0", "best"][:1], *["diverged"] * 4]
+    found = rank(results(values)[0], RMSE, cells=results(values)[1])
+    assert {one.method: one.average_rank for one in found.methods} == pytest.approx(
+        {"best": 1.2, "good": 1.9, "bad": 2.9}
+    )
+    assert "d0: best diverged or became infinite in 80% of its cells and is last" in found.messages
+    assert not any("paired deletion" in message for message in found.messages)
+    values["d0", "good"] = ["diverged", *values["d0", "good"][1:]]
+    found = rank(results(values)[0], RMSE, cells=results(values)[1])
+    ranks = {one.method: one.average_rank for one in found.methods}
+    assert ranks["bad"] == pytest.approx(2.8)
+    assert ranks["good"] == pytest.approx(2.0)  # it lost fewer
+
+
 def test_a_dataset_without_a_common_repeat_is_left_out_and_said(results: Results) -> None:
     values: dict[tuple[str, str], list[float | str]] = {place: list(v) for place, v in study().items()}
     values["d3", "good"] = ["failed"] * 5
