@@ -1,7 +1,7 @@
 """The house style of figures: one theme, and one look for each method, the same in every figure.
 
 Colours are seaborn's `colorblind` palette without its two lightest. A look is a colour, a line and a marker, so that
-twenty methods can be distinguished, also in grey. Pages replace the colours below by their own variables and so draw
+thirty methods can be distinguished, also in grey. Pages replace the colours below by their own variables and so draw
 the same figure on dark and on light paper.
 """
 
