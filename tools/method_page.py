@@ -5,7 +5,7 @@ python -m tools.method_page docs/methods.md
 
 import inspect
 
-from bench.api import BaseMethod, Method, Problem
+from bench.api import BaseMethod, Method, Problem, Wrapper
 from bench.plugins.describe import options_of, paragraphs
 from bench.plugins.registry import Registry
 from bench.testing.method_training import Cost, count_cost
@@ -23,7 +23,8 @@ q(w), the source, the options (a suite sets them under `[methods.NAME]`), and th
 Costs are counted, not timed, on a network of 16 hidden units. *Draw*: floating-point operations of the matrix products
 of one draw, relative to one forward pass of the plain network. *Random numbers*: read by one draw, for its 60 rows
 together. *Kept*: numbers stored for each trained network, relative to the plain network's parameters. *Networks*: how
-many are trained for one cell. Estimators have no network whose work could be counted.
+many are trained for one cell. Estimators have no network whose work could be counted, wrappers those of the method that
+they are around.
 
 Every method passes the checks of `uqbench verify`, except for those that its card names, with the reason.
 """
@@ -64,6 +65,9 @@ def card(name: str, about: str, method: BaseMethod) -> str:
             facts.append(f"skips {kind}: {reason}")
     if method.alone:
         facts.append("an [estimator](estimators.md): it trains in its own way, each cell in a process of its own")
+    if isinstance(method, Wrapper):
+        trained = f", trained {method.folds} times" if method.folds else ""
+        facts.append(f"a [wrapper](wrappers.md): its networks are those of the method that it is around{trained}")
     if isinstance(method, Method) and not method.early_stopping:
         facts.append("trains all epochs: no early stopping")
     if method.spread != "posterior":

@@ -76,14 +76,15 @@ def _print(verdict: "Verdict") -> None:
 
 
 @click.command()
-@click.argument("kind", metavar="method|estimator|dataset|network|report|metric|package")
+@click.argument("kind", metavar="method|estimator|wrapper|dataset|network|report|metric|package")
 @click.argument("name")
 @click.option("--kind", "content", metavar="KIND", help="What a package contains.  [default: method]")
 @click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, content: str | None, out: str) -> None:
     """Write a new plug-in that works, with its test, or an installable package with one.
 
-    An estimator is a method that fits and predicts in its own way, without the training of the harness.
+    An estimator is a method that fits and predicts in its own way, without the training of the harness. A wrapper is a
+    method around another one.
     """
     from bench.plugins.registry import Registry
     from bench.plugins.scaffold import TRIALS, plugin_of, registered_as, scaffold

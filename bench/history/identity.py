@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any, TypeVar
 
 from bench.probes import make_probe, probe_types
+from bench.spec.plugin import is_spec
 from bench.spec.protocol import Protocol
 from bench.spec.spec import REPEATED, CellSpec
 
@@ -72,7 +73,11 @@ def _form(content: str) -> Form:
 
 
 def _plugin_parts(kind: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
-    return {kind: plugin["name"], **{f"{kind} {option}": value for option, value in plugin["options"].items()}}
+    parts: dict[str, Any] = {kind: plugin["name"]}
+    for option, value in plugin["options"].items():
+        # The inner method of a wrapper has versions, too.
+        parts |= _plugin_parts(f"{kind} {option}", value) if is_spec(value) else {f"{kind} {option}": value}
+    return parts
 
 
 @cache

@@ -16,6 +16,7 @@ from bench.gate.environment_diff import MACHINE
 from bench.history.commits import subjects
 from bench.history.identity import Form, Wanted, form_of, lineages
 from bench.metrics import declaration
+from bench.spec.plugin import inner_spec
 from bench.spec.spec import CellSpec, spec_or_none
 from bench.stats.tests import Array
 from bench.store.database import chunks
@@ -179,8 +180,9 @@ def _stored(stores: Sequence[Store], full_provenance: bool) -> Iterator[_Stored]
 
 def _plugins(spec: CellSpec) -> str:
     """Return the versions that a specification names. A plug-in that is a file is known by its content."""
-    words = []
-    for kind, plugin in (("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)):
+    words, inner = [], inner_spec(spec.method)
+    named = [("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)]
+    for kind, plugin in [*named, *([] if inner is None else [("inner method", inner)])]:
         words.append(f"{kind} {plugin.version}{'' if plugin.origin == 'built in' else f' ({plugin.origin})'}")
     words += [f"metric {name} ({file})" for name, file in spec.metrics.items()]
     return f"{', '.join(words)}, harness {spec.harness}"

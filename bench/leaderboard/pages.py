@@ -11,7 +11,7 @@ from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
 from bench.leaderboard.view_boards import BoardView
 from bench.plugins.registry import Registry
-from bench.spec.plugin import PluginSpec
+from bench.spec.plugin import PluginSpec, inner_spec
 
 
 def method_page(
@@ -43,9 +43,12 @@ def method_page(
 
 
 def method_kinds(rows: Iterable[Row], registry: Registry) -> dict[str, str]:
-    """Return what each method is, by its name: the first line of its plug-in, up to a colon."""
-    specs = {row.method: row.spec.method for row in rows}
-    return {name: about_method(spec, registry).summary.partition(":")[0].rstrip(".") for name, spec in specs.items()}
+    """Return what each method is, by its name: the first line of its plug-in, up to a colon, and what it wraps."""
+    kinds = {}
+    for name, spec in {row.method: row.spec.method for row in rows}.items():
+        kind, inner = about_method(spec, registry).summary.partition(":")[0].rstrip("."), inner_spec(spec)
+        kinds[name] = kind if inner is None else f"{kind or spec.name} around {inner.name}"
+    return kinds
 
 
 def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[str, str], Rerun]) -> dict[str, Any]:
@@ -53,7 +56,12 @@ def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[s
     own = [row for row in rows if row.suite == suite]
     text = suite_text(own, max(row.planned for row in own))
     spec = own[0].spec
-    return {"rerun": reruns[suite, method], "text": text, "options": spec.method.options, "space": spec.space}
+    inner = inner_spec(spec.method)
+    options = spec.method.options
+    if inner is not None:
+        given = ", ".join(f"{name} = {value}" for name, value in inner.options.items())
+        options = {**options, "method": f"{inner.name} ({given})" if given else inner.name}
+    return {"rerun": reruns[suite, method], "text": text, "options": options, "space": spec.space}
 
 
 def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], registry: Registry) -> dict[str, Any]:

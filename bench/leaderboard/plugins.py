@@ -4,6 +4,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
+from bench.api import Wrapper
 from bench.errors import UserError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
 from bench.plugins.registry import Kind, PluginError, Registry
@@ -30,16 +31,19 @@ def about_method(spec: PluginSpec, registry: Registry) -> About:
     try:
         method, changed = _build("method", spec, registry)
         summary, text = _docstrings(registry.plugins("method")[spec.name].module().__doc__, type(method))
-        facts = [("training", "its own, in a process by itself")] if method.alone else _facts_of_networks(method)
+        facts = _facts_of_training(registry.inner(method), method.folds if isinstance(method, Wrapper) else 0)
         facts += [(f"fails the check {check}", reason) for check, reason in method.expected_failures.items()]
         return About(*_identity(spec), summary, text, tuple(options_of(method)), tuple(facts), absent=changed)
     except Exception as error:  # whatever a plug-in does when it is made must not cost the page
         return _absent(spec, error)
 
 
-def _facts_of_networks(method: Any) -> list[tuple[str, str]]:
+def _facts_of_training(method: Any, folds: int) -> list[tuple[str, str]]:
+    """Return how a method, or the inner one of a wrapper with so many folds, is trained."""
+    if method.alone:
+        return [("training", "its own, in a process by itself")]
     stopping = [] if method.early_stopping else [("early stopping", "no: it trains all epochs")]
-    return [("networks trained for a result", str(method.networks)), *stopping]
+    return [("networks trained for a result", str(method.networks * max(1, folds))), *stopping]
 
 
 def about_dataset(spec: PluginSpec, registry: Registry) -> About:

@@ -12,6 +12,8 @@ from bench.leaderboard.rows import Row
 from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
 from bench.plugins.registry import PluginError, PluginSource, Registry
+from bench.plugins.wrapping import inner_table
+from bench.spec.plugin import inner_spec
 from bench.spec.protocol import network_table
 from bench.spec.spec import REPEATED, foreign_plugins
 from bench.web.names import file_name
@@ -123,7 +125,10 @@ def suite_text(rows: Sequence[Row], seeds: int) -> str:
     method = rows[0]
     plugin = method.spec.method
     # What a search chose is not given a value: the search is part of the cell.
-    chosen = {name: value for name, value in plugin.options.items() if name not in method.spec.space}
+    inner, space = inner_spec(plugin), method.spec.space
+    chosen = {name: value for name, value in plugin.options.items() if inner is not None or name not in space}
+    if inner is not None:
+        chosen["method"] = {name: value for name, value in inner_table(inner).items() if name not in space}
     protocols = [{**row.spec.plain()["protocol"], "network": network_table(row.spec.protocol.network)} for row in rows]
     alike = all(protocol == protocols[0] for protocol in protocols)
     content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds}

@@ -128,7 +128,7 @@ class Quantiles(RegressionPrediction):
                 share /= widths[..., k]
                 if not regular:
                     share = np.where(b > a, share, y >= a)
-                    share = np.where(np.isnan(share), (y >= b) * 1.0, share)  # an infinite bound: its mass lies there
+                    share = np.where(np.isnan(share), np.isfinite(b), share)  # an infinite bound: its mass lies there
                 np.clip(share, 0.0, 1.0, out=share)
                 share *= mass
                 inner += share
@@ -146,7 +146,9 @@ class Quantiles(RegressionPrediction):
             for k in range(self.levels.size - 1):
                 a, b = self.values[..., k], self.values[..., k + 1]
                 share = (wanted - self.levels[k]) / (self.levels[k + 1] - self.levels[k])
-                between = np.where(share == 0, a, np.where(share == 1, b, a + share * (b - a)))
+                # From minus infinity to a number it is minus infinity up to the number's own level.
+                flat = (a == b) | (np.isneginf(a) & np.isfinite(b))
+                between = np.where(share == 1, b, np.where(flat | (share == 0), a, a + share * (b - a)))
                 answer = np.where((wanted >= self.levels[k]) & (wanted <= self.levels[k + 1]), between, answer)
         return answer
 

@@ -162,6 +162,10 @@ def _check_wrapper(protocol: Protocol, wrapper: Wrapper, rows: int) -> None:
     """Raise if a wrapper would have no rows to calibrate on."""
     if not 0 <= wrapper.folds <= rows or wrapper.folds == 1:
         raise UserError(f"folds: expected 0, or from 2 to {rows} (the training rows), got {wrapper.folds}")
+    if wrapper.folds and make_probe(protocol.probe).together:
+        raise UserError(
+            f"this probe times one inner method, the wrapper has {wrapper.folds}; leave it out of the suite"
+        )
     held = protocol.calibration or (protocol.validation and not protocol.refit)
     if not wrapper.folds and not held:
         raise UserError("calibration: a wrapper needs rows that do not train; give calibration a share, such as 0.2")

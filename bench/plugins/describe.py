@@ -13,6 +13,7 @@ from bench.api import Dataset
 from bench.api.style import Look
 from bench.errors import UserError
 from bench.plugins.registry import Registry
+from bench.spec.plugin import PluginSpec
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ def _option(field: "Field[Any]", plugin: object) -> Option:
         kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
     elif hasattr(field.type, "__args__"):
         kind = str(field.type)
-    default = "" if field.default is MISSING else repr(field.default)
+    # The inner method of a wrapper is named as a suite names it.
+    usual = field.default.name if isinstance(field.default, PluginSpec) else field.default
+    default = "" if field.default is MISSING else repr(usual)
     return Option(field.name, kind, default, comment(type(plugin), field.name))
 
 

@@ -15,7 +15,7 @@ from typing import cast
 from bench.errors import UserError, unknown_name
 from bench.plugins.registry import Kind, Registry, plugin_name
 
-PLUGINS = ("method", "estimator", "dataset", "network", "report", "metric")
+PLUGINS = ("method", "estimator", "wrapper", "dataset", "network", "report", "metric")
 KINDS = (*PLUGINS, "package")
 # How suite quick shows what a new plug-in does.
 TRIALS = {
@@ -48,8 +48,8 @@ def scaffold(kind: str, name: str, out: Path, registry: Registry, content: str =
 
 
 def registered_as(kind: str) -> Kind:
-    """Return the kind under which the registry has such a plug-in: an estimator is a method."""
-    return "method" if kind == "estimator" else cast("Kind", kind)
+    """Return the kind under which the registry has such a plug-in: estimators and wrappers are methods."""
+    return "method" if kind in ("estimator", "wrapper") else cast("Kind", kind)
 
 
 def plugin_of(kind: str, name: str) -> str:

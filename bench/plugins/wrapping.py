@@ -5,12 +5,10 @@ from dataclasses import MISSING, asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError
-from bench.spec.plugin import PluginSpec
+from bench.spec.plugin import PluginSpec, is_spec
 
 if TYPE_CHECKING:
     from bench.plugins.registry import Registry
-
-SPEC_KEYS = set(PluginSpec.__dataclass_fields__)
 
 
 def is_wrapper(cls: type[Any]) -> bool:
@@ -24,7 +22,7 @@ def read_inner(given: object, where: str) -> PluginSpec:
     """Read the option `method` of a wrapper: a name, a table with a name and options, or a specification."""
     if isinstance(given, PluginSpec):
         return given
-    if isinstance(given, Mapping) and set(given) == SPEC_KEYS:
+    if isinstance(given, Mapping) and is_spec(given):
         return PluginSpec(**given)
     table = {"name": given} if isinstance(given, str) else given
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str) or not table["name"]:

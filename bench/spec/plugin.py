@@ -1,5 +1,6 @@
 """A plug-in with its options, as a specification holds it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StrictStr
@@ -16,3 +17,14 @@ class PluginSpec:
     origin: StrictStr = "built in"  # or the package and its version, or the hash of a file's content
     version: StrictStr = "1"
     options: dict[str, Any] = Field(default_factory=dict)  # plain data, as JSON holds it
+
+
+def is_spec(value: object) -> bool:
+    """Return whether plain data is the specification of a plug-in."""
+    return isinstance(value, Mapping) and set(value) == set(PluginSpec.__dataclass_fields__)
+
+
+def inner_spec(spec: PluginSpec) -> PluginSpec | None:
+    """Return the specification of the method that a wrapper is around, its option `method`; None of other plug-ins."""
+    inner = spec.options.get("method")
+    return PluginSpec(**inner) if isinstance(inner, Mapping) and is_spec(inner) else None

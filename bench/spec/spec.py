@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, StrictInt, StrictStr, TypeAdapter, Valid
 from pydantic.dataclasses import dataclass
 
 from bench.errors import UserError
-from bench.spec.plugin import Name, PluginSpec
+from bench.spec.plugin import Name, PluginSpec, inner_spec
 from bench.spec.protocol import Protocol
 
 FORMAT = 2  # of the text: raise it when a field is renamed or removed, and teach `read_spec` the earlier form
@@ -113,8 +113,10 @@ def spec_or_none(text: object) -> CellSpec | None:
 
 def foreign_plugins(spec: CellSpec) -> dict[str, str]:
     """Return the plug-ins of a cell that are not built in, with their package and version or the hash of their file."""
-    made = {"method": spec.method, "dataset": spec.dataset, "network": spec.protocol.network}
-    found = {f"{kind} {each.name}": each.origin for kind, each in made.items() if each.origin != "built in"}
+    inner = inner_spec(spec.method)
+    made = [("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)]
+    made += [] if inner is None else [("method", inner)]
+    found = {f"{kind} {each.name}": each.origin for kind, each in made if each.origin != "built in"}
     return found | {f"metric {name}": file for name, file in spec.metrics.items()}
 
 

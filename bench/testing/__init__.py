@@ -18,7 +18,8 @@ from bench.testing.network_checks import network_checks
 from bench.testing.report_checks import report_checks
 from bench.testing.report_results import ExampleResults, example_results
 from bench.testing.verify import run_check, verify
+from bench.testing.wrapper_checks import wrapper_checks
 
 __all__ = ["Check", "CheckFailure", "ExampleResults", "NotApplicable", "Verdict", "dataset_checks", "estimator_checks"]
 __all__ += ["example_results", "method_checks", "metric_checks", "network_checks", "report_checks", "run_check"]
-__all__ += ["verify"]
+__all__ += ["verify", "wrapper_checks"]

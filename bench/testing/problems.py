@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from bench.api import Array, Method, Network, Prediction, Problem, Split, Task
 from bench.api.tape import BlankTape, stream
@@ -117,10 +118,18 @@ class Cell:
 
 
 def members_of(
-    method: Method, split: Split, protocol: Protocol, seed: int = SEED, network: Network | None = None
+    method: Method,
+    split: Split,
+    protocol: Protocol,
+    seed: int = SEED,
+    network: Network | None = None,
+    fold: Sequence[Tensor] | None = None,
 ) -> tuple[Prepared, list[Member]]:
-    """Return the data of one cell and its networks, as a run creates them; `network` replaces the protocol's."""
-    data, problem = prepare(split, protocol, seed, "cpu"), split.problem
+    """Return the data of one cell and its networks, as a run creates them; `network` replaces the protocol's.
+
+    `fold` has the rows of a part, see `prepare`.
+    """
+    data, problem = prepare(split, protocol, seed, "cpu", fold), split.problem
     if network is None:
         network = Registry().make("network", protocol.network.name, protocol.network.options)
     new_network = network_factory(network, problem)

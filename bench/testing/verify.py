@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from bench.api import Dataset, Estimator, Method, Metric, Network, Report
+from bench.api import Dataset, Estimator, Method, Metric, Network, Report, Wrapper
 from bench.errors import unknown_name
 from bench.testing.check import Check, Verdict, judge, settle
 from bench.testing.dataset_checks import DatasetSubject, dataset_checks
@@ -15,12 +15,17 @@ from bench.testing.metric_checks import MetricSubject, metric_checks
 from bench.testing.network_checks import NetworkSubject, network_checks
 from bench.testing.report_checks import ReportSubject, report_checks
 from bench.testing.subject import MethodSubject
+from bench.testing.wrapper_checks import wrapper_checks
+from bench.testing.wrapper_subject import WrapperSubject
 
-Plugin = Method | Estimator | Dataset | Network | Report | Metric
-Subject = MethodSubject | EstimatorSubject | DatasetSubject | NetworkSubject | ReportSubject | MetricSubject
+Plugin = Method | Estimator | Wrapper | Dataset | Network | Report | Metric
+Subject = (
+    MethodSubject | EstimatorSubject | WrapperSubject | DatasetSubject | NetworkSubject | ReportSubject | MetricSubject
+)
 KINDS: dict[type[Any], tuple[Callable[[], Iterator[Check[Any]]], Callable[[Any], Subject]]] = {
     Method: (method_checks, MethodSubject),
     Estimator: (estimator_checks, EstimatorSubject),
+    Wrapper: (wrapper_checks, WrapperSubject),
     Dataset: (dataset_checks, DatasetSubject),
     Network: (network_checks, NetworkSubject),
     Report: (report_checks, ReportSubject),
@@ -75,6 +80,6 @@ def _kind(plugin: Plugin) -> tuple[Callable[[], Iterator[Check[Any]]], Callable[
         if isinstance(plugin, contract):
             return kind
     raise TypeError(
-        f"{type(plugin).__name__} is not a Method, Estimator, Dataset, Network, Report or Metric; "
+        f"{type(plugin).__name__} is not a Method, Estimator, Wrapper, Dataset, Network, Report or Metric; "
         "give run_check an instance, not a class"
     )

@@ -47,15 +47,10 @@ class Calibrated:
     @property
     def doubts(self) -> list[str]:
         """What readers of its results should know."""
-        shared = (
-            []
-            if len(self.parts) > 1 or len(self.whole.rows.calibration)
-            else [
-                f"calibrated on the {len(self.whole.rows.calibrating)} rows that early stopping watches; "
-                "give calibration a share to set rows aside"
-            ]
-        )
-        return [*self.wrapper.doubts(self.state), *shared]
+        rows = self.whole.rows
+        set_aside = len(self.parts) > 1 or len(rows.calibration) > 0
+        shared = f"calibrated on the {len(rows.calibrating)} rows of early stopping: the suite sets none aside"
+        return [*self.wrapper.doubts(self.state), *([] if set_aside else [shared])]
 
     def predict(self, x: Tensor, draws: int, seed: int) -> Prediction:
         """Let the wrapper predict from what the inner method predicts; the seed is of its own random numbers."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.metrics import Normal, NormalInverseGamma, Points, Quantiles, RegressionPrediction
+from bench.metrics import Forecast, Normal, NormalInverseGamma, Points, Quantiles, RegressionPrediction, score
 
 SHAPE = (3, 40)
 LEVELS = np.array([0.01, 0.3, 0.5, 0.99])
@@ -144,6 +144,24 @@ def test_infinite_quantiles_cover_and_have_no_variance_or_score() -> None:
     assert np.isnan(one.noise_variance).tolist() == [[True, False]]
     assert np.isnan(one.crps(np.zeros(2))).tolist() == [[True, False]]
     assert one.quantile(np.array([0.05, 0.95]))[:, 0, 0].tolist() == [-np.inf, np.inf]
+
+
+def test_between_an_infinite_and_a_finite_quantile_all_mass_is_at_infinity() -> None:
+    """Nested intervals of which the two largest are infinite: what a wrapper with few calibration rows states."""
+    levels = np.array([0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99])
+    values = np.array([-np.inf, -np.inf, -1.0, 0.0, 1.0, np.inf, np.inf])[None, None]
+    one = Quantiles(levels, values, point=np.zeros((1, 1)))
+    found = one.quantile(np.array([0.005, 0.01, 0.03, 0.05, 0.1, 0.2, 0.35, 0.8, 0.9, 0.97, 0.999]))[:, 0, 0]
+    np.testing.assert_allclose(found, [-np.inf] * 5 + [-1.0, -0.5, 1.0] + [np.inf] * 3)
+    # F is the inverse: F(y) is the share of levels whose quantile is at most y.
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    below = one.quantile(grid)[:, 0, 0]
+    for y in (-1e300, -1.0, -0.4, 0.0, 0.9, 1.0, 1e300):
+        assert one.cdf(np.array([y]))[0, 0] == pytest.approx((below <= y).mean(), abs=2e-5)
+    f = Forecast.of(one, np.array([7.0]))
+    scores = score(f, ["coverage95", "width95", "interval_score95", "wis", "crps_mixture", "pinball"])
+    assert scores["coverage95"] == 1.0
+    assert scores["width95"] == scores["interval_score95"] == scores["wis"] == np.inf
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_held_out_rows_are_the_calibration_rows_or_without_any_the_validation_ro
     ((held,), predicted) = wrapper.seen[0]
     np.testing.assert_allclose(held.observed, data.rows.y[rows], rtol=1e-6)
     assert held.prediction.draw_count == predicted[0].draw_count == protocol.draws
-    assert ("early stopping watches" in outcome.message) == (not share)
+    assert ("rows of early stopping" in outcome.message) == (not share)
 
 
 def test_calibration_rows_and_all_others_are_predicted_by_the_same_functions() -> None:

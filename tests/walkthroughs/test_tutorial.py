@@ -35,6 +35,11 @@ def test_the_forest_of_the_tutorial_has_at_most_twenty_five_lines() -> None:
     assert len(code.splitlines()) - 1 <= 25
 
 
+def test_the_wrapper_of_the_tutorial_has_at_most_forty_lines() -> None:
+    (code,) = (body for language, body in blocks() if language == "python" and "(Wrapper)" in body)
+    assert len(code.splitlines()) - 1 <= 40
+
+
 def write(code: str, folder: Path) -> None:
     first, _, rest = code.partition("\n")
     verb, name = re.fullmatch(r"# (file|add to): (\w+\.py)", first).groups()  # type: ignore[union-attr]
