@@ -48,6 +48,7 @@ def test_the_factors_of_a_convolution_belong_to_channels() -> None:
     torch.testing.assert_close(member(net, 1)(x), scaled + net.params["own:head.bias"][1])
 
 
+@pytest.mark.slow
 def test_every_member_learns_and_is_drawn(train: Callable[..., Any], draws_of: Callable[..., Array]) -> None:
     x = torch.randn(200, 2, generator=SOURCE)
     y = x[:, 0] - x[:, 1]

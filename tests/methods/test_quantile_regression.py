@@ -38,6 +38,7 @@ def test_quantiles_never_cross_and_outputs_of_zero_are_the_normals() -> None:
     torch.testing.assert_close(zero, torch.special.ndtri(torch.tensor(LEVELS)), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_simulated_quantiles_are_found(train: Callable[..., Any], draws_of: Callable[..., Array]) -> None:
     # Gumbel noise whose scale depends on the input: P(y < q | x) = exp(-exp(-(q - x) / s(x))).
     source = torch.Generator().manual_seed(0)

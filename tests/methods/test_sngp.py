@@ -29,15 +29,16 @@ def features(net: Fitted, x: Tensor) -> Array:
 
 def test_products_of_features_approach_the_kernel() -> None:
     torch.manual_seed(1)
-    module = RandomFeatures(MLP(3, [], 40_000), 40_000, 1.7, 1)
+    module = RandomFeatures(MLP(3, [], 10_000), 10_000, 1.7, 1)
     x = torch.randn(6, 3, generator=SOURCE)
     with torch.no_grad():
         phi = module(x)
     expected = torch.exp(-torch.cdist(x, x).square() / (2 * 1.7**2))
-    torch.testing.assert_close(phi @ phi.T, expected, atol=0.025, rtol=0)  # five standard errors of 40,000 features
+    torch.testing.assert_close(phi @ phi.T, expected, atol=0.05, rtol=0)  # five standard errors of 10,000 features
     assert not [name for name, p in module.named_parameters() if p.requires_grad]
 
 
+@pytest.mark.slow
 def test_on_fixed_features_it_is_bayesian_linear_regression(
     train: Callable[..., Any], draws_of: Callable[..., Array]
 ) -> None:
@@ -45,7 +46,7 @@ def test_on_fixed_features_it_is_bayesian_linear_regression(
     y = torch.sin(2 * x[:, 0]) + 0.3 * torch.randn(80, generator=SOURCE)
     method = SNGP(features=25, prior=0.8)
     # Without a hidden layer nothing but B and the noise is trained.
-    (net,) = train(method, x, y, hidden=[], epochs=800, batch=80, learning_rate=0.1, schedule="cosine")
+    (net,) = train(method, x, y, hidden=[], epochs=400, batch=80, learning_rate=0.1, schedule="cosine")
     phi, phi_at = features(net, x), features(net, at)
     noise2 = float(net.params[LOG_NOISE].double().exp()) ** 2
     covariance = np.linalg.inv(phi.T @ phi / noise2 + np.eye(25) / 0.8**2)
@@ -91,6 +92,7 @@ def norm(weight: Tensor) -> float:
     return float(torch.linalg.matrix_norm(weight.flatten(1), 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [MLPNetwork((30,)), ResidualMLPNetwork(30)])
 def test_variance_grows_with_the_distance_from_the_data(
     network: Any, member: Callable[..., Any], fit_in_order: Callable[..., list[Fitted]], draws_of: Callable[..., Array]
