@@ -51,15 +51,18 @@ def probability(p: float) -> str:
     return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def band(values: Array) -> tuple[Array, Array, Array]:
-    """Return mean, low and high over the first axis: the 95 % t interval; the ends are the mean of one value."""
+def band(values: Array, value_range: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Return mean, low and high over the first axis: the 95 % t interval, cut at the range of the values.
+
+    The ends are the mean where there is one value.
+    """
     from bench.api import stats
 
     mean = values.mean(axis=0)
     if len(values) < 2:
         return mean, mean, mean
     with np.errstate(invalid="ignore"):
-        ends = stats.t_interval(np.moveaxis(values, 0, -1))
+        ends = stats.cut_interval(stats.t_interval(np.moveaxis(values, 0, -1)), mean, value_range)
     return mean, ends[..., 0], ends[..., 1]
 
 

@@ -11,8 +11,8 @@ from bench.reports._words import arrow, lead_metrics, methods_of, plural, probab
 
 EXPLAINED = (
     "Methods that share a letter were not shown to differ by Nemenyi's test: their average ranks are closer than the "
-    "critical difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the "
-    "average method, lower is better. Right of it: the mean on each dataset."
+    "critical difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 "
+    "is the average method, lower is better. Right of it: the mean on each dataset."
 )
 
 

@@ -71,7 +71,7 @@ def _warnings(specs: list[Spec], cells: pd.DataFrame, own: set[str]) -> list[str
         for dataset, found in sorted(protocols.items())
         if len(found) > 1
     ]
-    warnings += _different_settings([spec for spec in specs if spec[1] not in own])
+    warnings += _different_settings([one for one in specs if one[1] not in own])
     if "dirty" in cells and (changed := int((cells["dirty"] == True).sum())):  # noqa: E712  # also of missing ones
         warnings.append(
             f"Warning: {changed} of {len(cells)} cells were made with code that was changed and not committed: no "

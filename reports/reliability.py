@@ -77,8 +77,8 @@ def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
     shares = [quantile_curve(pit_values(c.observed, c.mean, c.variance), LEVELS) for c in known]
     if not shares:
         return None
-    mean, low, high = band(np.array([curve.observed for curve in shares]))
-    return shares[0].expected, mean, np.clip(low, 0, 1), np.clip(high, 0, 1)
+    mean, low, high = band(np.array([curve.observed for curve in shares]), (0.0, 1.0))
+    return shares[0].expected, mean, low, high
 
 
 def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> Figure:

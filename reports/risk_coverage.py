@@ -44,8 +44,7 @@ class RiskCoverage(Report):
             for axis, (dataset, (classes, curves)) in zip(axes, found.items(), strict=True):
                 means = {}
                 for method, risks in curves.items():
-                    mean, low, high = band(risks)
-                    low = np.maximum(low, 0.0)
+                    mean, low, high = band(risks, (0.0, 1.0 if classes else np.inf))
                     means[method] = float(mean.mean())
                     axis.plot(GRID, mean, **style.look(method).of_line())
                     if len(curves) <= 8:  # beyond, bands hide each other

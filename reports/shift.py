@@ -54,7 +54,7 @@ class Shift(Report):
             figure, axes = style.panels(len(panels), width=3.0, height=2.2, sharey=True)
             for axis, corruption in zip(axes, panels, strict=True):
                 part = own[(own["corruption"] == corruption) | clean]
-                numbers += [(corruption, *row) for row in _curves(axis, part)]
+                numbers += [(corruption, *row) for row in _curves(axis, part, metric)]
                 axis.set_title(style.short(corruption))
                 axis.set_xlabel("severity")
                 axis.set_ylabel(labelled(metric))
@@ -88,7 +88,7 @@ def _corruptions(rows: pd.DataFrame) -> list[str]:
     return [str(name) for name in dict.fromkeys(rows["corruption"]) if name != ALL]
 
 
-def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, float, float]]:
+def _curves(axis: "Axes", rows: pd.DataFrame, metric: Metric) -> list[tuple[str, float, float, float, float]]:
     """Draw one curve per method, mean and band over the seeds; return the numbers."""
     numbers = []
     for method in methods_of(rows):
@@ -97,7 +97,7 @@ def _curves(axis: "Axes", rows: pd.DataFrame) -> list[tuple[str, float, float, f
         table = own.unstack("severity").dropna()
         if table.empty:
             continue
-        x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy())
+        x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy(), metric.value_range)
         look = style.look(method)
         axis.plot(x, mean, **{**look.of_points(4), **look.of_line()})
         axis.fill_between(x, low, high, **look.of_band(0.14))
@@ -114,7 +114,7 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
         figure, axes = style.panels(len(metrics), width=3.4, height=2.5)
         for axis, metric in zip(axes, metrics, strict=True):
             own = rows[rows["base"] == metric.name]
-            found = _curves(axis, own)
+            found = _curves(axis, own, metric)
             numbers += [(metric.name, *row) for row in found]
             worst = max((row[1] for row in found), default=0.0)
             ends = {row[0]: row[2] for row in found if row[1] == worst}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.history.series import Series, Version
-from bench.stats import t_interval
+from bench.metrics import declaration
+from bench.stats import cut_interval, t_interval
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Point:
 
 def points(series: Series, level: float) -> list[Point]:
     """Return one point per version, the oldest first."""
-    found = []
+    found, values = [], declaration(series.metric).value_range
     for version, row in zip(series.versions, series.values, strict=True):
         x = row[np.isfinite(row)]
-        low, high = t_interval(x, level) if len(x) > 1 else (np.nan, np.nan)
+        ends = t_interval(x, level) if len(x) > 1 else np.full(2, np.nan)
+        low, high = cut_interval(ends, x.mean(), values)
         found.append(Point(version, len(x), float(x.mean()), float(low), float(high)))
     return found

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from bench.leaderboard.rows import Row, protocol_notes
 from bench.metrics import Metric
-from bench.stats import Settings, adjust_p_values, bca_interval, hull, losses, permutation_test, t_interval, t_test
+from bench.stats import (
+    Settings,
+    adjust_p_values,
+    bca_interval,
+    cut_interval,
+    hull,
+    losses,
+    permutation_test,
+    t_interval,
+    t_test,
+)
 from bench.stats.compare import FEWEST_PAIRS
 
 NAN = float("nan")
@@ -89,6 +99,7 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
     gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
     gaps[order[0]] = np.nan
     ends, gap_ends = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
+    ends = cut_interval(ends, means, chosen.metric.value_range)
     mean_gaps = _means(gaps, np.isfinite(gaps))
     letters = lettered([group for group in tie_groups(better | better.T, placed) if len(group) > 1], order)
     entries = []

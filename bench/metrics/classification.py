@@ -149,7 +149,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     _error(
         "brier", "mean_i sum_c (p_ic - [y_i = c])^2, between 0 and 2", "Brier, Monthly Weather Review 1950", unit="1"
-    ).by(lambda f: brier_score(f.mean, f.observed)),
+    )
+    .up_to(2.0)
+    .by(lambda f: brier_score(f.mean, f.observed)),
     _error(
         "ece_classwise",
         "mean over classes c of sum_b (n_b / N) abs(frequency_b of c - mean p_c in b), 15 equal bins of p_c",

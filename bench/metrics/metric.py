@@ -34,7 +34,7 @@ class Metric:
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
     has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
-    so that a share of it is meaningless.
+    so that a share of it is meaningless. `highest` is the largest possible value; of a "probability" it is 1.
 
     A metric of direction "none" (family "descriptive") describes predictions: none of its values is better, so it is
     stored and shown, and never compared, ranked or gated. One that is `biased_in_draws` has an expectation that depends
@@ -54,6 +54,7 @@ class Metric:
     relative_to: str | None = None
     signed: bool = False
     biased_in_draws: bool = False
+    highest: float = math.inf
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
@@ -95,6 +96,12 @@ class Metric:
     def has_better(self) -> bool:
         """Whether some values are better than others; false for a metric that only describes predictions."""
         return self.direction != "none"
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        lowest = -math.inf if self.signed or self.relative_to else 0.0
+        return lowest, min(self.highest, 1.0) if self.unit == "probability" else self.highest
 
     def loss(self, value: float) -> float:
         """Return `value` as a number of which lower is better: itself, its negative, or its distance to the target."""
@@ -166,6 +173,7 @@ class Template:
     signed: bool = False
     target: float | None = None
     biased_in_draws: bool = False
+    highest: float = math.inf
     name: str = ""
     formula: str = ""
     source: str = ""
@@ -174,6 +182,10 @@ class Template:
         """Return a copy for one metric; its unit and needs are the shared ones unless given."""
         unit, needs = unit or self.unit, needs or self.needs
         return replace(self, name=name, formula=formula, source=source, unit=unit, needs=needs)
+
+    def up_to(self, highest: float) -> "Template":
+        """Return a copy for a metric whose largest possible value is `highest`."""
+        return replace(self, highest=highest)
 
     def by(self, compute: Callable[[Forecast], float]) -> Metric:
         """Return the metric whose value `compute` returns."""
@@ -189,5 +201,5 @@ class Template:
 
     def _metric(self, compute: Callable[[Forecast], float] | None, need: str = "", other: str | None = None) -> Metric:
         needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
-        flags = (self.signed, self.biased_in_draws)
+        flags = (self.signed, self.biased_in_draws, self.highest)
         return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, *flags)

@@ -132,7 +132,7 @@ _nat = Template("regression", "calibration", "nat", signed=True)
 METRICS: tuple[Metric, ...] = (
     *_in_three_units("rmse", "sqrt(mean_i (y_i - m_i)^2)", PAPER, root_mean_squared_error),
     *_in_three_units("mae", "mean_i abs(y_i - m_i)", "Willmott and Matsuura, 2005", mean_absolute_error),
-    Template("regression", "predictive", "1", "higher", signed=True)(
+    Template("regression", "predictive", "1", "higher", signed=True, highest=1.0)(
         "r2",
         "1 - sum_i (y_i - m_i)^2 / sum_i (y_i - mean(y))^2, the same in every unit of the target",
         "Draper and Smith, Applied Regression Analysis, 1998",

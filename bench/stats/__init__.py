@@ -15,7 +15,7 @@ from bench.stats.aggregate import (
 )
 from bench.stats.all_pairs import PairwiseTests, compare_all_pairs
 from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
-from bench.stats.bootstrap import bca_interval, hull, percentile_interval
+from bench.stats.bootstrap import bca_interval, cut_interval, hull, percentile_interval
 from bench.stats.cell_counts import CellCounts
 from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_each
 from bench.stats.compare_over_datasets import OverallComparison
@@ -51,8 +51,16 @@ __all__ = ["CellCounts", "Comparison", "DatasetComparison", "Estimate", "Interva
 __all__ += ["MethodRank", "MetricLike", "OverallComparison", "PairTest", "PairwiseTests", "Posterior", "Profile"]
 __all__ += ["Ranking", "Repeats", "Settings", "Verdict"]
 __all__ += ["adjust_p_values", "average_ranks", "bca_interval", "benjamini_hochberg", "cliffs_delta", "compare"]
-__all__ += ["compare_all_pairs", "compare_each", "correlated_t_test", "critical_difference", "detectable_difference"]
-__all__ += ["equivalence_test", "friedman", "friedman_demsar", "holm", "hull", "iman_davenport"]
+__all__ += ["compare_all_pairs", "compare_each", "correlated_t_test", "critical_difference", "cut_interval"]
+__all__ += [
+    "detectable_difference",
+    "equivalence_test",
+    "friedman",
+    "friedman_demsar",
+    "holm",
+    "hull",
+    "iman_davenport",
+]
 __all__ += ["improvement_probabilities", "improvement_probability", "interquartile_mean", "interquartile_mean_interval"]
 __all__ += [
     "losses",

@@ -78,6 +78,16 @@ def hull(first: Array, second: Array) -> Array:
     return np.stack([np.minimum(first[..., 0], second[..., 0]), np.maximum(first[..., 1], second[..., 1])], axis=-1)
 
 
+def cut_interval(ends: ArrayLike, means: ArrayLike, value_range: tuple[float, float]) -> Array:
+    """Return intervals of means `[..., 2]`, cut at the smallest and the largest value that the metric can have.
+
+    Where a mean is itself outside, the stated range is wrong and the interval stays as it is.
+    """
+    x, middle = np.asarray(ends, dtype=np.float64), np.asarray(means, dtype=np.float64)
+    inside = (middle >= value_range[0]) & (middle <= value_range[1])
+    return np.where(inside[..., None], np.clip(x, *value_range), x)
+
+
 def percentile_interval(statistics: ArrayLike, level: float = 0.95) -> Array:
     """Return the percentile interval `[..., 2]` of bootstrapped statistics along the last axis."""
     tail = (1.0 - level) / 2.0

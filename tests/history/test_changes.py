@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from bench.history.changes import ALPHA, Change, with_changes
+from bench.history.points import points
 from bench.history.series import Label, Series, Version
+from bench.stats import t_interval
 from bench.stats.tests import Array
 from tests.fixtures.results import noisy
 
@@ -19,6 +21,15 @@ def series(values: Array, metric: str = "rmse", machines: int = 1) -> Series:
 def changes(values: Array, metric: str = "rmse", machines: int = 1) -> Sequence[Change]:
     (line,) = with_changes([series(values, metric, machines)]).lines
     return line.changes
+
+
+def test_intervals_of_points_stay_within_the_range_of_the_metric() -> None:
+    values = np.array([[0.01, 0.3, 0.02]])
+    (latency,), (nll,) = (points(series(values, metric), 0.95) for metric in ("latency_total", "nll"))
+    low, high = t_interval(values[0])
+    assert low < 0.0
+    assert (nll.low, nll.high) == (low, high)
+    assert (latency.low, latency.high) == (0.0, high)
 
 
 def test_changes_are_found_where_they_are() -> None:

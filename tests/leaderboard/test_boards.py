@@ -97,6 +97,17 @@ def test_behind_the_best_forgets_what_is_hard_for_all(store: Store) -> None:
         assert entry.behind[2] - entry.behind[1] < 0.1
 
 
+def test_intervals_of_means_stay_within_the_range_of_the_metric_and_differences_do_not(store: Store) -> None:
+    accuracy = {"a": [1.0] * 5 + [0.7], "b": [0.0] * 5 + [0.3]}
+    fill(store, lambda d, m, seed, metric: accuracy[m][seed], methods=["a", "b"], metrics=["accuracy"])
+    a, b = one_board(store).entries
+    assert t_interval(accuracy["a"])[1] > 1.0
+    assert t_interval(accuracy["b"])[0] < 0.0
+    assert (a.high, b.low) == (1.0, 0.0)
+    assert b.behind is not None
+    assert b.behind[2] > 1.0  # the interval of a difference is not cut
+
+
 @pytest.mark.parametrize(("metric", "best"), [("rmse", "a"), ("r2", "d"), ("picp", "b")])
 def test_the_direction_of_a_metric(store: Store, metric: str, best: str) -> None:
     values = {"a": 0.95, "b": 0.99, "c": 1.0 + 0.05, "d": 1.2}  # of PICP, whose target is 0.9973

@@ -126,3 +126,14 @@ def test_a_template_gives_a_metric_its_shared_fields_and_the_source_of_its_value
 def test_an_undeclared_metric_is_none_to_those_who_can_go_on() -> None:
     assert find_declaration("no_such_metric@fog:3") is None
     assert find_declaration("accuracy@fog:3") == declaration("accuracy@fog:3")
+
+
+def test_the_range_of_values_follows_from_unit_and_sign() -> None:
+    ranges = {
+        name: declaration(name).value_range for name in ("accuracy", "ece", "rmse", "latency_total", "nll", "msll")
+    }
+    assert ranges["accuracy"] == ranges["ece"] == (0.0, 1.0)
+    assert ranges["rmse"] == ranges["latency_total"] == (0.0, math.inf)
+    assert ranges["nll"] == ranges["msll"] == (-math.inf, math.inf)
+    assert declaration("r2").value_range == (-math.inf, 1.0)
+    assert declaration("brier").value_range == (0.0, 2.0)

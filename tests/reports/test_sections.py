@@ -8,6 +8,7 @@ import pytest
 
 from bench.api import Facts, Figure, Report, Results, Section, Table, Text
 from bench.plugins.registry import Registry
+from bench.reports._words import band
 from bench.spec.cell import Outcome
 from bench.store.store import Store
 from tests.fixtures import studies
@@ -45,6 +46,14 @@ def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None
     # Three seeds 0.001 apart: the band is the t interval of their mean, 4.303 * 0.001 / sqrt(3) to each side.
     band = numbers(mean).iloc[0]
     assert band["95 % high"] - band["mean"] == pytest.approx(4.302653 * 0.001 / math.sqrt(3), rel=1e-4)
+
+
+def test_a_band_ends_where_values_end() -> None:
+    mean, low, high = band(np.array([[1.0, 0.2], [0.7, 0.3]]), (0.0, 1.0))
+    half = 12.706205 * 0.1 / math.sqrt(2) / math.sqrt(2)  # t(0.975, 1) * s / sqrt(n) of the second
+    np.testing.assert_allclose(mean, [0.85, 0.25])
+    np.testing.assert_allclose(low, [0.0, 0.0])
+    np.testing.assert_allclose(high, [1.0, 0.25 + half], rtol=1e-6)
 
 
 def test_detection_of_foreign_data_is_a_table(store: Store) -> None:

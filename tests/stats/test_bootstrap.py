@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.stats import bca_interval, hull, percentile_interval
+from bench.stats import bca_interval, cut_interval, hull, percentile_interval
 from bench.stats.bootstrap import small_sample_tail
 
 
@@ -56,3 +56,10 @@ def test_equal_values_have_an_interval_of_one_point() -> None:
 def test_percentiles_and_hull() -> None:
     np.testing.assert_allclose(percentile_interval(np.arange(101.0), 0.9), [5.0, 95.0])
     np.testing.assert_array_equal(hull(np.array([[0.0, 2.0]]), np.array([[-1.0, 1.0]])), [[-1.0, 2.0]])
+
+
+def test_intervals_end_where_values_end_unless_a_mean_is_beyond() -> None:
+    ends = [[0.8, 1.1], [-0.1, 0.3], [1.1, 1.3], [np.nan, np.nan]]
+    cut = cut_interval(ends, [0.95, 0.1, 1.2, 0.5], (0.0, 1.0))
+    np.testing.assert_array_equal(cut, [[0.8, 1.0], [0.0, 0.3], [1.1, 1.3], [np.nan, np.nan]])
+    np.testing.assert_array_equal(cut_interval(ends, 0.5, (-np.inf, np.inf)), ends)
