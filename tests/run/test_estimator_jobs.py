@@ -1,11 +1,13 @@
 """Jobs of estimators in this process: what fit is given, searched options, scores and latency."""
 
+import random
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench.api import Array, Estimator, Examples, Normal, Points, Prediction, Split
 from bench.run.job import Job
@@ -13,6 +15,8 @@ from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
+from bench.testing.isolation import global_generators_untouched
+from bench.training.limits import threads
 from bench.training.search import Selection
 
 SEEN: list[tuple[Examples, Examples | None]] = []
@@ -122,6 +126,50 @@ def test_what_it_raises_is_one_line_with_its_place() -> None:
     first = outcome.message.partition("\n")[0]
     assert first.startswith("predict, test_estimator_jobs.py:")
     assert "ValueError: Found input variables with inconsistent numbers of samples" in first
+
+
+@pytest.mark.parametrize(("declared", "expected"), [(1, 1), (0, 2)])
+def test_it_computes_on_the_threads_that_it_declares(declared: int, expected: int) -> None:
+    counts: list[int] = []
+
+    @dataclass(frozen=True)
+    class Counting(Constant):
+        threads: ClassVar[int] = declared
+
+        def fit(self, train: Examples, validation: Examples | None, seed: int) -> Any:
+            counts.extend([torch.get_num_threads(), *(each["num_threads"] for each in threadpool_info())])
+            return super().fit(train, validation, seed)
+
+    with threads(2), threadpool_limits(2):
+        outcome, _ = outcome_of(Counting(), PROTOCOL)
+        assert outcome.status == "ok"
+        assert torch.get_num_threads() == 2
+    assert set(counts) == {expected}
+
+
+def global_numbers() -> tuple[float, ...]:
+    return random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
+
+
+def test_global_generators_are_seeded_and_given_back() -> None:
+    drawn: list[tuple[float, ...]] = []
+
+    @dataclass(frozen=True)
+    class Drawing(Constant):
+        def fit(self, train: Examples, validation: Examples | None, seed: int) -> Any:
+            drawn.append(global_numbers())
+            return 0.0
+
+        def predict(self, state: Any, x: Array, draws: int, seed: int) -> Prediction:
+            drawn.append(global_numbers())
+            return super().predict(state, x, draws, seed)
+
+    for _ in range(2):
+        with global_generators_untouched(""):
+            outcome_of(Drawing(), PROTOCOL)
+    calls = len(drawn) // 2
+    assert drawn[:calls] == drawn[calls:]
+    assert len({number for numbers in drawn for number in numbers}) == 3 * calls  # each call has a seed of its own
 
 
 def test_a_wrong_prediction_is_explained() -> None:
