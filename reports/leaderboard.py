@@ -1,12 +1,14 @@
 """Who ranks where: average ranks over the datasets, with groups not shown to differ and a score with its interval."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._rankings import rankings
+from bench.reports._searches import configurations_tried, with_searches
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 
 EXPLAINED = (
@@ -29,8 +31,9 @@ class Leaderboard(Report):
         ranked = rankings(results)
         leads = {metric: ranked[metric] for metric in lead_metrics(results) if metric in ranked}
         blocks: list[Block] = [Text(EXPLAINED)] if leads else []
+        tried = configurations_tried(results)
         for metric in lead_metrics(results):
-            blocks += [_ranked(metric, leads[metric])] if metric in leads else _on_one_dataset(results, metric)
+            blocks += [_ranked(metric, leads[metric], tried)] if metric in leads else _on_one_dataset(results, metric)
         if leads:
             blocks.append(_figure(leads))
         ranks = _all_metrics(ranked)
@@ -41,7 +44,7 @@ class Leaderboard(Report):
         return Section("Leaderboard", blocks) if blocks else None
 
 
-def _ranked(metric: Metric, ranking: stats.Ranking) -> Table:
+def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) -> Table:
     rows = [
         {
             "method": one.method,
@@ -53,7 +56,7 @@ def _ranked(metric: Metric, ranking: stats.Ranking) -> Table:
         }
         for place, one in enumerate(ranking.methods, start=1)
     ]
-    data = pd.DataFrame(rows)
+    data = with_searches(pd.DataFrame(rows), tried)
     bold = set()
     for column, dataset in enumerate(data.columns):
         if dataset in ranking.datasets:

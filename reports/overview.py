@@ -1,7 +1,7 @@
 """What was run and what came out of it: every method against the baseline, in words, verdicts and one figure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.reports._searches import configurations_tried, with_searches
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
@@ -37,11 +38,11 @@ class Overview(Report):
         if cells.empty:
             return None
         blocks: list[Block] = [Facts(_facts(results))]
-        leads = lead_metrics(results)
+        leads, tried = lead_metrics(results), configurations_tried(results)
         found = {metric: self._against_baseline(results, metric) for metric in leads}
         for metric, comparisons in found.items():
             if comparisons:
-                blocks += [Text(_summary(metric, comparisons)), _verdicts(metric, comparisons)]
+                blocks += [Text(_summary(metric, comparisons)), _verdicts(metric, comparisons, tried)]
         drawn = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
         if drawn:
             blocks.append(_figure(results, drawn))
@@ -116,7 +117,7 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     return text[0].upper() + text[1:] + " (datasets with that verdict, of all that both have)."
 
 
-def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison]) -> Table:
+def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison], tried: Mapping[str, str]) -> Table:
     data = []
     for comparison in comparisons:
         counts = {word: sum(row.verdict == word for row in comparison.rows) for word in WORDS}
@@ -132,8 +133,11 @@ def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison]) -> Table:
                 "seeds it would take": _seeds_needed(comparison),
             }
         )
-    caption = f"Verdicts against {comparisons[0].b} by {metric.name} {arrow(metric)}: number of datasets"
-    return Table(caption, pd.DataFrame(data), name=f"verdicts-{metric.name}")
+    base = comparisons[0].b
+    caption = f"Verdicts against {base} by {metric.name} {arrow(metric)}: number of datasets"
+    if tried:
+        caption += f"; configurations that a search tried for each result (of {base}: {tried.get(base, '–')})"
+    return Table(caption, with_searches(pd.DataFrame(data), tried), name=f"verdicts-{metric.name}")
 
 
 def _seeds_needed(comparison: stats.Comparison) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
+from bench.reports._searches import configurations_tried, with_searches
 
 OF_METHODS = ("training", "network", "grid")  # the parts of a protocol that a suite may change for one method
 MOST_FAILURES = 60  # on the page; there may be thousands
@@ -42,7 +43,7 @@ class Provenance(Report):
             blocks.append(Table("Remarks", results.remarks, name="remarks"))
         if not results.failures.empty:
             blocks += _failures(results.failures.drop(columns="suite"))
-        blocks += [*_data(specs, cells), *_methods(specs), *_protocols(specs, own)]
+        blocks += [*_data(specs, cells), *_methods(specs, configurations_tried(results)), *_protocols(specs, own)]
         for number, (text, rows) in enumerate(cells.dropna(subset="environment").groupby("environment"), start=1):
             table = _flat(json.loads(str(text)))
             blocks.append(Table(f"Environment {number} ({len(rows)} cells)", table, name=f"environment-{number}"))
@@ -151,13 +152,14 @@ def _span(seeds: list[int]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
 
 
-def _methods(specs: list[Spec]) -> list[Block]:
+def _methods(specs: list[Spec], tried: Mapping[str, str]) -> list[Block]:
     rows: dict[str, dict[str, Any]] = {}
     for _, method, spec in specs:
         plugin = spec.method
         identity = {"plug-in": plugin.name, "from": plugin.origin, "version": plugin.version}
         rows.setdefault(method, {"method": method, **identity, "options": _options(plugin.options)})
-    return [Table("Methods and their options", pd.DataFrame(rows.values()), name="methods")] if rows else []
+    table = with_searches(pd.DataFrame(rows.values()), tried)
+    return [Table("Methods and their options", table, name="methods")] if rows else []
 
 
 def _options(options: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from bench.spec.spec import CellSpec
 from bench.store.provenance import Provenance, provenance
 
-COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds")
+COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds", "configurations")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Row:
     started: float  # when the first result was finished
     finished: float  # when the last one was
     cpu_seconds: float  # of a cell, mean; NaN where it is not known
+    configurations: int = 1  # the most that the search of one of its cells tried; 1: no search
 
     @property
     def specs(self) -> tuple[CellSpec, ...]:
@@ -95,7 +96,8 @@ def list_rows(suite: str, cells: pd.DataFrame) -> tuple[list[Row], list[Unlisted
         seeds = tuple(sorted({int(record["seed"]) for record in finished}))
         ends = (min(times, default=0.0), max(times, default=0.0))
         cost = sum(costs) / len(costs) if costs else float("nan")
-        rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost))
+        tried = max(int(record["configurations"]) for record in finished)
+        rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost, tried))
     return rows, unlisted
 
 
@@ -114,10 +116,26 @@ def protocol_notes(rows: Sequence[Row]) -> list[str]:
         notes.append(f"different protocols: {others} trained or drawn differently from the rest")
     if any(len(hashes) > 1 for hashes in data.values()):
         notes.append("different versions of the data: its hashes differ between methods")
+    if note := _search_note(rows):
+        notes.append(note)
     codes = sorted({code for row in rows for code in row.codes})
     if len(codes) > 1:
         notes.append(f"made with {len(codes)} versions of the code: {', '.join(codes)}")
     return notes
+
+
+def _search_note(rows: Sequence[Row]) -> str:
+    """Return how many configurations each method's search tried: more trials are an advantage."""
+    methods: dict[int, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.method):
+        methods.setdefault(row.configurations, []).append(row.method)
+    if set(methods) <= {1}:
+        return ""
+    counts = "; ".join(
+        f"{tried if tried > 1 else 'none'} by {'all methods' if len(methods) == 1 else ', '.join(names)}"
+        for tried, names in sorted(methods.items(), reverse=True)
+    )
+    return f"configurations that a search tried for each result: {counts}"
 
 
 def _state(status: Any) -> str:

@@ -1,5 +1,6 @@
 """The stored results of one suite, in the form that reports use."""
 
+import json
 from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -51,11 +52,13 @@ class StoredResults:
     def cells(self) -> pd.DataFrame:
         """Cells, one row each: place, key, spec, status (missing: not run yet), message, training, environment.
 
-        Also its cost (seconds, cpu_seconds), when it started and finished, and the version of the code.
+        Also its cost (seconds, cpu_seconds), when it started and finished, the version of the code, and the number of
+        configurations that its search tried (1 without a search).
         """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
-        return pd.DataFrame(self.store.cells(self.suite), columns=columns)
+        found = pd.DataFrame(self.store.cells(self.suite), columns=columns)
+        return found.assign(configurations=[_configurations(text) for text in found["training"]])
 
     @cached_property
     def remarks(self) -> pd.DataFrame:
@@ -105,3 +108,10 @@ class StoredResults:
             known = np.isfinite(against) & ~np.isnan(values)
             found = found.added(metric.name, place[known], values[known] - against[known])
         return found
+
+
+def _configurations(training: Any) -> int:
+    """Return how many configurations the search of a cell tried, from its record."""
+    if not isinstance(training, str) or '"search"' not in training:  # most records have none, and are long
+        return 1
+    return int(json.loads(training).get("search", {}).get("configurations", 1))

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from bench.leaderboard import collect
 from bench.leaderboard.boards import Board, lettered, tie_groups
 from bench.leaderboard.overall import whole_block
+from bench.spec.cell import Outcome
 from bench.stats import Settings, compare, holm, t_interval
 from bench.stats.pairing import Measure
 from bench.store.results import StoredResults
-from bench.store.store import Store
+from bench.store.store import Store, SuiteRecord
 from tests.fixtures.results import ENVIRONMENT, cell, fill, spec, steps
 
 METHODS = ("a", "b", "c", "d")
@@ -160,6 +161,26 @@ def test_too_few_repeats_are_not_tested(store: Store) -> None:
     board = one_board(store)
     assert {(entry.place, entry.groups) for entry in board.entries} == {(None, "")}
     assert "no place: a, b, c, d; fewer than 5 repeats cannot be tested" in board.notes
+
+
+def test_a_board_tells_how_many_configurations_were_tried(store: Store) -> None:
+    tried = {"a": 12, "b": 12, "c": 1}
+    outcomes = [
+        Outcome(
+            "ok",
+            metrics={"rmse": 1.0 + seed},
+            training={"search": {"configurations": tried[method]}} if method != "c" else {},
+            environment=ENVIRONMENT,
+        )
+        for method in tried
+        for seed in range(5)
+    ]
+    cells = [cell(spec("one", method, seed)) for method in tried for seed in range(5)]
+    store.want(SuiteRecord("made", "Made", None, [], "{}"), cells)
+    store.save(zip(cells, outcomes, strict=True), "made")
+    assert "configurations that a search tried for each result: 12 by a, b; none by c" in one_board(store).notes
+    fill(store, lambda *_: 1.0, suite="plain", datasets=["two"])
+    assert not [note for note in one_board(store, "two").notes if "search" in note]
 
 
 def test_another_protocol_is_told(store: Store, tmp_path: Path) -> None:

@@ -182,6 +182,30 @@ def test_overview_counts_and_verdicts(ranked: Results) -> None:
     assert evidence.data["difference"].abs().to_numpy() == pytest.approx(0.5, abs=0.05)
 
 
+def test_tables_tell_how_many_configurations_each_method_was_given(ranked: Results, store: Store) -> None:
+    outcomes = {
+        (f"set-{d}", method, seed): Outcome(
+            "ok",
+            metrics={"rmse": 1.0 + d + 0.1 * seed},
+            training={"search": {"configurations": tried[d]}} if tried else {},
+        )
+        for d in range(2)
+        for method, tried in (("few", ()), ("many", (9, 9)), ("some", (1, 4)))
+        for seed in range(6)
+    }
+    searched = save_outcomes(store, "searched", outcomes, ["rmse"], "few")
+    expected = {"few": "no search", "many": "9", "some": "no search to 4"}
+    for name in ("overview", "leaderboard", "provenance"):
+        shown = [t.data for t in tables(section(name, searched)) if "configurations tried" in t.data]
+        assert shown, name
+        for table in shown:
+            assert {m: expected[m] for m in table["method"]} == dict(
+                zip(table["method"], table["configurations tried"], strict=True)
+            )
+        assert all("configurations tried" not in table.data for table in tables(section(name, ranked)))
+    assert "(of few: no search)" in tables(section("overview", searched))[0].caption
+
+
 def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Results) -> None:
     board = tables(section("leaderboard", ranked))[0].data
     assert board["method"].tolist() == ["first", "second", "third"]
