@@ -56,6 +56,15 @@ def test_an_option_of_a_plugin_that_is_lacking_agrees_and_another_value_does_not
     assert not with_options(table={"a": 1}).agrees_with(with_options(table={}))  # an option's value is one value
 
 
+def test_the_version_of_a_wrappers_inner_method_plays_no_part_and_its_options_do() -> None:
+    inner = {"name": "mc-dropout", "origin": "built in", "version": "1", "options": {"rate": 0.1}}
+    old = with_options(method=inner, scaled=True)
+    assert old == with_options(method={**inner, "version": "2", "origin": "a file"}, scaled=True)
+    assert old.agrees_with(with_options(method={**inner, "options": {"rate": 0.1, "per_row": False}}, scaled=True))
+    assert not old.agrees_with(with_options(method={**inner, "options": {"rate": 0.2}}, scaled=True))
+    assert not old.agrees_with(with_options(method={**inner, "name": "swag"}, scaled=True))
+
+
 def test_options_of_the_dataset_count_too() -> None:
     rows = spec()
     rows["dataset"] = ["toy", "built in", "1", {"rows": 40}]

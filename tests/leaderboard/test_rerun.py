@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.leaderboard import collect
+from bench.leaderboard.pages import method_kinds
 from bench.leaderboard.rerun import rerun, suite_text, toml
 from bench.leaderboard.rows import Row, list_rows
 from bench.leaderboard.site import write_site
@@ -90,6 +91,41 @@ def test_names_of_ones_own_searches_and_changes_of_a_dataset(tmp_path: Path, sto
     rows = rows_of(suite, registry, store)
     path.write_text(suite_text(rows, 1), "utf-8")
     assert keys_of(load_suite(str(path)), registry) == keys_of(suite, registry)
+
+
+WRAPPED = (
+    SEARCHED.partition("[datasets.toy]")[0]
+    + """
+[methods.wrapped]
+use = "split-conformal"
+method = { name = "my-inner", size = 4 }
+coverages = [0.5]
+"""
+)
+INNER = """
+@dataclass(frozen=True)
+class Inner(Method):
+    size: int = 3
+    strength: float = 0.5
+    search_space = {"strength": (0.1, 0.2)}
+"""
+
+
+@pytest.mark.slow
+def test_the_inner_method_of_a_wrapper_is_written_with_its_options_and_restored_with_its_file(
+    tmp_path: Path, store: Store, write_plugin: Callable[[str, str], Path]
+) -> None:
+    path = tmp_path / "wrapped.toml"
+    path.write_text(WRAPPED, "utf-8")
+    registry = Registry([write_plugin("my_inner", INNER)])
+    suite = load_suite(str(path))
+    rows = rows_of(suite, registry, store)
+    assert method_kinds(rows, registry) == {"wrapped": "Split conformal prediction around my-inner"}
+    text = suite_text(rows, 1)
+    assert tomllib.loads(text)["methods"]["wrapped"]["method"] == {"name": "my-inner", "size": 4}
+    path.write_text(text, "utf-8")
+    assert keys_of(load_suite(str(path)), registry) == keys_of(suite, registry)
+    assert rerun(rows, registry, store.plugins()).plugins.keys() == {f"rerun/{registry.sources[0].hash}/my_inner.py"}
 
 
 def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:

@@ -12,7 +12,7 @@ from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.spec.cell import Cell
 from bench.spec.plugin import PluginSpec
-from bench.spec.spec import read_spec
+from bench.spec.spec import foreign_plugins, read_spec
 
 WriteSuite = Callable[..., str]
 WritePlugin = Callable[[str, str], Path]
@@ -318,6 +318,7 @@ def test_the_inner_method_is_part_of_the_key_by_its_content(write_plugin: WriteP
     assert inner["name"] == "mine"
     assert len(inner["origin"]) == 16
     assert inner["options"] == {"strength": 0.5, "size": 3}
+    assert foreign_plugins(read_spec(first.spec))["method mine"] == inner["origin"]  # gate and rerun name it
 
 
 def test_the_inner_method_may_have_options(write_plugin: WritePlugin, write_suite: WriteSuite) -> None:
@@ -376,6 +377,7 @@ def test_a_search_is_about_the_inner_methods_options(write_plugin: WritePlugin, 
         ("validation = 0.0\ncalibration = 0.2", "", ""),
         ('search = "grid"\nrefit = true', "", "a wrapper needs rows that do not train"),
         ("", "folds = 1", "folds: expected 0, or from 2 to "),
+        ('probe.kind = "latency"', "folds = 3", "this probe times one inner method, the wrapper has 3"),
     ],
 )
 def test_a_wrapper_needs_rows_to_calibrate_on(

@@ -27,10 +27,11 @@ from bench.api.tape import Tape
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
+from bench.methods.split_conformal import SplitConformal
 from bench.run import jobs as jobs_module
 from bench.run.job import Job
 from bench.run.jobs import outcomes
-from bench.spec.cell import Outcome
+from bench.spec.cell import Outcome, from_bytes, to_bytes
 from bench.spec.protocol import Protocol, Training
 from bench.training.rows import calibration_folds, prepare
 from bench.training.stack import fit_with_progress
@@ -222,3 +223,15 @@ def test_a_wrapper_may_be_around_an_estimator() -> None:
     for found, (train, _, _) in zip(tests, calibration_folds(61, PROTOCOL, SEED, 3), strict=True):
         weights = np.linalg.lstsq(design[train], split.train_y[train], rcond=None)[0]
         np.testing.assert_allclose(found, np.c_[split.test_x, np.ones(10)] @ weights, rtol=1e-4)
+
+
+def test_infinite_intervals_are_scored_and_travel() -> None:
+    """Six calibration rows: the intervals of 90 and 95 % are infinite, that of 80 % is not."""
+    protocol = replace(PROTOCOL, calibration=0.1)
+    (outcome,) = run(Job(Deterministic(), protocol, split_of(), SEED, wrapper=SplitConformal()))
+    assert "6 calibration rows are too few for coverage 0.9 and 0.95" in outcome.message
+    assert outcome.metrics["coverage95"] == 1.0
+    assert outcome.metrics["width95"] == outcome.metrics["interval_score95"] == np.inf
+    assert np.isfinite(outcome.metrics["rmse"])
+    assert "crps_mixture" not in outcome.metrics
+    assert from_bytes(to_bytes(outcome)).metrics == outcome.metrics
