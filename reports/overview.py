@@ -21,7 +21,7 @@ EXPLAINED = (
     "datasets by Wilcoxon's signed-rank test. Intervals are 95 % each by itself. Inconclusive is not the same as "
     'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
     'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
-    "Wins: the chance that a run of the method beats one of the baseline."
+    "Wins: the share of pairs (the same split and seed) in which the method beats the baseline, mean over datasets."
 )
 
 

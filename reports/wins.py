@@ -36,8 +36,8 @@ class Wins(Report):
         introduction = (
             "Row against column: on how many datasets the row was shown to be better / neither / worse (paired t-test, "
             "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: "
-            "the chance that a run of the row beats one of the column, mean over datasets (A12; Cliff's delta is 2 A12 "
-            "- 1)."
+            "the share of pairs (the same split and seed) in which the row beats the column, mean over datasets; ties "
+            "count half."
         )
         return Section("Wins, ties and losses", [Text(introduction), *figures])
 
@@ -65,7 +65,7 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
             vmax=1,
             ax=axis,
             cbar=size > 2,
-            cbar_kws={"label": "A12: chance that the row beats the column", "shrink": 0.8},
+            cbar_kws={"label": "share of pairs in which the row is better", "shrink": 0.8},
             annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"},
             linewidths=1.2,
             linecolor="#ffffff",
@@ -80,12 +80,12 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
         for text in axis.texts:
             text.set_in_layout(False)  # they are inside of the matrix: hundreds that the layout need not measure
     rows = [
-        (methods[i], methods[j], *(int(n) for n in counts[:, i, j]), effect[i, j], 2 * effect[i, j] - 1)
+        (methods[i], methods[j], *(int(n) for n in counts[:, i, j]), effect[i, j])
         for i in range(size)
         for j in range(size)
         if i != j and not np.isnan(effect[i, j])
     ]
-    columns = ["method", "against", "better", "open", "worse", "A12", "Cliff's delta"]
+    columns = ["method", "against", "better", "open", "worse", "pairs won"]
     won = counts[0].sum(axis=1)
     most = methods[int(np.argmax(won))]
     winner = "No method was shown to beat another on any dataset"
@@ -99,7 +99,7 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
 
 
 def _counted(found: list[stats.PairwiseTests], methods: list[str]) -> tuple[Array, Array]:
-    """Return `[better | open | worse, row, column]` counts of datasets, and the mean A12."""
+    """Return `[better | open | worse, row, column]` counts of datasets, and the mean share of pairs won."""
     settings, size = stats.Settings(), len(methods)
     counts, total, seen = np.zeros((3, size, size)), np.zeros((size, size)), np.zeros((size, size))
     for one in found:

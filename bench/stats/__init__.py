@@ -20,7 +20,7 @@ from bench.stats.cell_counts import CellCounts
 from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_each
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
-from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
+from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference, superiority
 from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
 from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
@@ -67,6 +67,7 @@ __all__ += [
     "methods_with_equal_draws",
     "nemenyi",
     "pair_repeats",
+    "paired_superiority",
     "pairs_needed",
     "percentile_interval",
     "performance_profile",

@@ -12,7 +12,7 @@ import pandas as pd
 from bench.stats import tests
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare import FEWEST_PAIRS
-from bench.stats.effects import superiority
+from bench.stats.effects import paired_superiority
 from bench.stats.equal_draws import draws_of
 from bench.stats.pairing import MetricLike, grids, losses, splits_overlap
 from bench.stats.settings import Settings
@@ -29,7 +29,7 @@ class PairwiseTests:
     pairs: Array  # number of repeats that both have
     gain: Array  # mean loss of the other minus that of the method: above 0, the method is better
     p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
-    wins: Array  # A12: the chance that a repeat of the method beats one of the other
+    wins: Array  # the share of pairs in which the method is better; ties count half
 
     def better(self, p_adjusted: Array, alpha: float) -> Array:
         """Return 1 where a method is better by these p-values, -1 where it is worse, 0 where neither is shown."""
@@ -93,4 +93,4 @@ def _test(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:
         p = tests.t_test(d, share)
         # Where the difference is the same in every pair, the permutation test decides, as in a comparison.
         p = np.where(np.isnan(p), tests.smallest_permutation_p(d.shape[-1]), p)
-    return d.mean(axis=-1), p, superiority(b, a)
+    return d.mean(axis=-1), p, paired_superiority(b, a)

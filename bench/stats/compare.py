@@ -19,7 +19,7 @@ from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
 from bench.stats.corrections import NAMES, adjust_p_values
-from bench.stats.effects import cliffs_delta, pooled_deviation, standardised_difference, superiority
+from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference
 from bench.stats.equal_draws import unequal_draws
 from bench.stats.pairing import (
     Direction,
@@ -69,8 +69,8 @@ class DatasetComparison:
     p_adjusted: float = math.nan
     permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
     wilcoxon_p: float = math.nan  # NaN in the same case
-    better_probability: float = math.nan  # A12 in favour of A: a repeat of A beats one of B
-    cliffs_delta: float = math.nan  # of the losses, B above A: 1 where A is always better
+    better_probability: float = math.nan  # the share of pairs in which A is better; ties count half
+    cliffs_delta: float = math.nan  # of the losses, B above A, not paired: 1 where every repeat of A beats all of B
     standardised: float = math.nan  # difference / pooled standard deviation over seeds
     margin: float = math.nan
     equivalence_p: float = math.nan
@@ -216,7 +216,7 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
         row,
         deviation=deviation,
         margin=margin,
-        better_probability=float(superiority(loss_b, loss_a)),
+        better_probability=float(paired_superiority(loss_b, loss_a)),
         cliffs_delta=float(cliffs_delta(loss_b, loss_a)),
         standardised=sign * float(standardised_difference(loss_a, loss_b)),
         equivalence_p=float(tests.equivalence_test(d, margin, share)),

@@ -39,7 +39,7 @@ class OverallComparison:
     signed_ranks: float  # sum over datasets: its sign is the direction of the test
     p: float
     posterior: Posterior  # Bayesian signed-rank test, ROPE = the mean margin: below means A is better
-    improvement: Estimate  # probability that a repeat of A beats one of B
+    improvement: Estimate  # A12, mean over datasets: a repeat of A beats one of B that is not its pair
     margin: float  # mean over datasets
     detectable: float  # smallest mean difference that this many datasets show with the requested power; inf: none
     datasets_needed: int | None  # to detect a difference of the mean margin

@@ -68,7 +68,8 @@ def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator
         f"{', '.join(f'{count} {verdict}' for count, verdict in counts if count)}; signed-rank p "
         f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {family} "
         f"metric{'s' * (family > 1)})",
-        f"mean difference as losses {_number(across.difference)} ({unit}); A wins {_share(improvement.value)} "
+        f"mean difference as losses {_number(across.difference)} ({unit}); a run of A beats any run of B "
+        f"on the dataset, paired or not (A12): {_share(improvement.value)} "
         f"({_share(improvement.low)} .. {_share(improvement.high)}); Bayesian signed-rank: better "
         f"{_share(posterior.below)}, within the margin {_share(posterior.within)}, worse {_share(posterior.above)}",
     )
@@ -92,7 +93,7 @@ def _conditions(comparison: Comparison) -> Iterator[str]:
         )
     yield from _wrapped(
         f"p: {tests}, {comparison.family}; a verdict needs p < {settings.alpha:g}. "
-        "Wins: the probability that a repeat of A beats one of B. "
+        "Wins: the share of pairs in which A is better, ties count half. "
         f"Margin: {settings.margin}; equivalent means within it by two one-sided t-tests. "
         f"Intervals: the hull of the BCa bootstrap and the t interval, each {_percent(settings.level)} by itself. "
         f"Power: at level {settings.alpha:g} / {max(comparison.family_size, 1)}."

@@ -220,7 +220,7 @@ def test_wins_are_antisymmetric(ranked: Results) -> None:
     assert rows.loc[("first", "third"), ["better", "open", "worse"]].tolist() == [6, 0, 0]
     for a, b in (("first", "second"), ("second", "third"), ("first", "third")):
         assert rows.loc[(a, b), "better"] == rows.loc[(b, a), "worse"]
-        assert rows.loc[(a, b), "A12"] + rows.loc[(b, a), "A12"] == pytest.approx(1.0)
+        assert rows.loc[(a, b), "pairs won"] + rows.loc[(b, a), "pairs won"] == pytest.approx(1.0)
 
 
 def test_marks_say_who_differs_from_the_baseline(ranked: Results) -> None:
