@@ -10,7 +10,7 @@ runs have the same splits and all other random numbers are new.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +26,13 @@ from bench.gate.measure import rules_of
 from bench.gate.values import Measured, Place, gated_metrics, measured
 from bench.gate.verdicts import Rules
 from bench.metrics import declaration
+from bench.metrics.margins import margin_of
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
 from bench.run.job import Job
 from bench.run.jobs import outcomes
+from bench.stats.pairing import losses
 from bench.stats.sequential import doubling
 from bench.stats.tests import Array
 from bench.store.results import StoredResults
@@ -80,12 +82,35 @@ def false_alarms(
     pool: Pool, rules: Rules, gates: int, seeds: int, generator: np.random.Generator, looks: Sequence[int] = ()
 ) -> float:
     """Return the share of gates that fail when nothing has changed."""
-    failed = 0
-    for _ in range(gates):
-        order = generator.permutation(len(pool.runs.seeds))[: 2 * seeds]
-        found = _against(pool.take(order[:seeds]), pool.take(order[seeds:]), rules, looks)
-        failed += any(verdict in ("regressed", "missing") for verdict in found.values())
-    return failed / gates
+    return _failing(lambda: _runs(pool, "seeds", seeds, generator), rules, gates, looks)
+
+
+def alarms_of_divergence(
+    pool: Pool, rules: Rules, gates: int, seeds: int, share: float, generator: np.random.Generator
+) -> float:
+    """Return the same where the cells of one method on one dataset diverge by chance, before as after."""
+    places = sorted(pool.runs.values)
+
+    def runs() -> tuple[Measured, Measured]:
+        then, now = _runs(pool, "seeds", seeds, generator)
+        place = places[generator.integers(len(places))]
+        return _diverging(then, place, share, generator), _diverging(now, place, share, generator)
+
+    return _failing(runs, rules, gates)
+
+
+def _diverging(side: Measured, place: Place, share: float, generator: np.random.Generator) -> Measured:
+    gone = generator.random(len(side.seeds)) < share
+    rows = {metric: np.where(gone, np.nan, row) for metric, row in side.values[place].items()}
+    lost = {place: {"diverged": tuple(int(seed) for seed in np.flatnonzero(gone))}}
+    return replace(side, values={**side.values, place: rows}, lost=lost)
+
+
+def _failing(
+    runs: Callable[[], tuple[Measured, Measured]], rules: Rules, gates: int, looks: Sequence[int] = ()
+) -> float:
+    found = (_against(*runs(), rules, looks).values() for _ in range(gates))
+    return sum(any(verdict in ("regressed", "missing") for verdict in verdicts) for verdicts in found) / gates
 
 
 def _runs(pool: Pool, kind: float | str, seeds: int, generator: np.random.Generator) -> tuple[Measured, Measured]:
@@ -125,6 +150,24 @@ def detection(
     return caught / gates
 
 
+def within_margin(
+    pool: Pool, rules: Rules, gates: int, seeds: int, share: float, generator: np.random.Generator
+) -> float:
+    """Return the share of gates that fail when one metric is worse by a share of its margin, at the same seeds."""
+    targets = [(place, metric) for place, rows in sorted(pool.runs.values.items()) for metric in sorted(rows)]
+
+    def runs() -> tuple[Measured, Measured]:
+        then = pool.take(generator.permutation(len(pool.runs.seeds))[:seeds])
+        place, metric = targets[generator.integers(len(targets))]
+        declared, row = declaration(metric), then.values[place][metric]
+        centre = losses(row, declared) if declared.direction == "target" else row
+        margin = margin_of(declared, rules.margins).of(float(centre.mean()))
+        moved = row + _worse(metric) * margin * (share + 0.5 * generator.normal(size=seeds))
+        return then, replace(then, values={**then.values, place: {**then.values[place], metric: moved}})
+
+    return _failing(runs, rules, gates)
+
+
 def _worse(metric: str) -> float:
     """Return the sign of a worse value; the coverages of smoke lie below their targets."""
     return 1.0 if declaration(metric).direction == "lower" else -1.0
@@ -151,7 +194,17 @@ def report(pool: Pool, rules: Rules, gates: int, generator: np.random.Generator)
     looks = doubling(3, 10)
     sequential = f"sequential, looks at {', '.join(map(str, looks))} seeds"
     rates[sequential] = false_alarms(pool, rules, gates, 10, generator, looks)
+    for seeds in (3, 4):
+        few = f"{seeds} seeds: too few for a test, the rule of three ranges decides"
+        rates[few] = false_alarms(pool, rules, gates, seeds, generator)
+    for share in (0.01, 0.05):
+        lost = f"10 seeds; one method on one dataset diverges in {share:.0%} of its cells, before as after"
+        rates[lost] = alarms_of_divergence(pool, rules, gates, 10, share, generator)
     yield from _table("re-seeded runs without a change", "gates that fail", rates)
+    yield ""
+    rates = {f"{share:g} margins": within_margin(pool, rules, gates, 10, share, generator) for share in (0.5, 0.9, 1.0)}
+    condition = "one metric worse by so many margins, same seeds, noise of half a margin, 10 seeds"
+    yield from _table(condition, "gates that fail", rates)
     yield ""
     rates = {}
     for size in SHARES:
