@@ -6,8 +6,9 @@ from typing import Any
 
 from bench.api import Wrapper
 from bench.errors import UserError
+from bench.plugins.building import PluginError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
-from bench.plugins.registry import Kind, PluginError, Registry
+from bench.plugins.registry import Kind, Registry
 from bench.spec.plugin import PluginSpec
 
 

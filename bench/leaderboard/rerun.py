@@ -11,7 +11,8 @@ from bench.errors import UserError
 from bench.leaderboard.rows import Row
 from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
-from bench.plugins.registry import PluginError, PluginSource, Registry
+from bench.plugins.building import PluginError
+from bench.plugins.registry import PluginSource, Registry
 from bench.plugins.wrapping import inner_table
 from bench.spec.plugin import inner_spec
 from bench.spec.protocol import network_table

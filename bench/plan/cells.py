@@ -20,8 +20,9 @@ from bench.api import BaseMethod, Dataset, Network, Split, Wrapper
 from bench.errors import UserError
 from bench.metrics import group_names
 from bench.plan.suite import Suite
+from bench.plugins.building import PluginError
 from bench.plugins.faults import explain
-from bench.plugins.registry import PluginError, Registry
+from bench.plugins.registry import Registry
 from bench.plugins.wrapping import given_options, with_option
 from bench.probes import make_probe
 from bench.spec.cell import Cell

@@ -12,7 +12,7 @@ from types import FrameType
 
 import bench
 from bench.errors import UserError
-from bench.plugins.registry import in_one_line
+from bench.plugins.building import in_one_line
 
 # Classes whose methods are an author's hooks.
 HOOKED = ("BaseMethod", "Method", "Estimator", "Wrapper", "Dataset", "Report")

@@ -15,7 +15,6 @@ import inspect
 import json
 import re
 import sys
-import typing
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.errors import UserError, unknown_name
+from bench.plugins.building import PluginError, build, in_one_line
 from bench.plugins.wrapping import complete_inner, is_wrapper
 from bench.spec.plugin import PluginSpec
 
@@ -41,10 +41,6 @@ CONTRACTS: dict[Kind, tuple[str, ...]] = {
     "report": ("Report",),
 }
 FOLDERS: dict[Kind, str] = {kind: f"bench.{kind}s" for kind in CONTRACTS}
-
-
-class PluginError(UserError):
-    """A plug-in that exists but cannot be loaded."""
 
 
 @dataclass(frozen=True)
@@ -190,38 +186,6 @@ def _addressed(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, A
     path, _, query = rest.partition("?")
     pairs = [pair.partition("=") for pair in query.split("&") if pair]
     return plugin, {"path": path, **{key: text for key, _, text in pairs}, **given}
-
-
-def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
-    """Build a plug-in from options, with errors that name the option and what is allowed."""
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        hints = typing.get_type_hints(cls)
-    except Exception as error:  # the names in a plug-in's annotations are its own
-        raise PluginError(f"{where}: {cls.__name__}: {in_one_line(error)}") from error
-    fields = [field for field in dataclasses.fields(cls) if field.init]
-    known = {field.name: hints[field.name] for field in fields}
-    checked = {}
-    for name, value in given.items():
-        if name not in known:
-            raise unknown_name("option", name, known, where)
-        try:
-            # As JSON: a suite and a stored spec have lists where an option may be a tuple.
-            checked[name] = TypeAdapter(known[name]).validate_json(json.dumps(value), strict=True)
-        except ValidationError as error:
-            raise UserError(f"{where}: {name}: {error.errors()[0]['msg']}, got {value!r}") from None
-        except TypeError:
-            raise UserError(f"{where}: {name}: expected plain data, got {value!r}") from None
-    for field in fields:
-        if field.name not in checked and field.default is field.default_factory is dataclasses.MISSING:
-            raise UserError(f"{where}: the option {field.name!r} has no default; give it a value")
-    try:
-        return cls(**checked)
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{where}: {error}") from None
-    except Exception as error:  # see Registry.load
-        raise PluginError(f"{where}: {in_one_line(error)}") from error
 
 
 class _File:
@@ -379,9 +343,3 @@ def _class_in(module: ModuleType, kind: Kind) -> type[Any]:
     if "__dataclass_fields__" not in vars(classes[0]):
         raise PluginError(f"{classes[0].__name__} must be a frozen dataclass: write @dataclass(frozen=True) above it")
     return classes[0]
-
-
-def in_one_line(error: BaseException) -> str:
-    """Return the message of a plug-in's exception, without its traceback."""
-    text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())

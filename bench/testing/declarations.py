@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from bench.api import Look
-from bench.plugins.registry import Registry, build
+from bench.plugins.building import build
+from bench.plugins.registry import Registry
 from bench.testing.check import Check, require
 
 YEAR = re.compile(r"\b(1[89]|20)\d\d\b|arxiv", re.IGNORECASE)

@@ -14,7 +14,7 @@ from bench.networks.residual_mlp import ResidualMLPNetwork
 from bench.networks.resnet8 import ResNet8, ResNet8Network
 from bench.networks.resnet18 import ResNet18Network
 from bench.networks.transformer import Attention, TransformerNetwork
-from bench.plugins.registry import build
+from bench.plugins.building import build
 from bench.training.network_factory import network_factory
 
 

@@ -8,7 +8,8 @@ import pytest
 import bench.methods
 from bench.errors import UserError
 from bench.metrics import catalogue, using_metrics
-from bench.plugins.registry import Kind, PluginError, Registry, build, in_one_line, plugin_name
+from bench.plugins.building import PluginError, build, in_one_line
+from bench.plugins.registry import Kind, Registry, plugin_name
 
 WritePlugin = Callable[[str, str], Path]
 KIND_SOURCES: dict[Kind, str] = {
