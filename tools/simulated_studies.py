@@ -6,6 +6,7 @@ Noise has mean 0 and variance 1, so that effects are in standard deviations of o
 from typing import Literal, get_args
 
 import numpy as np
+import scipy.stats
 
 from bench.stats.tests import Array
 
@@ -36,6 +37,18 @@ def lopsided_differences(shape: tuple[int, ...], generator: np.random.Generator)
     Equal means, but not exchangeable: tests of means are not designed for this with few pairs.
     """
     return noise("skewed", shape, generator)
+
+
+def unusual_differences(
+    kind: str, shape: tuple[int, ...], generator: np.random.Generator
+) -> tuple[Array, float, float]:
+    """Return differences whose mean and median differ, with both: lognormal noise, or 2 % of runs that fail badly."""
+    if kind == "lognormal":
+        return generator.lognormal(size=shape), float(np.exp(0.5)), 1.0
+    share, size = 0.02, 20.0
+    d = generator.normal(size=shape) + size * (generator.random(shape) < share)
+    # The failures lie far beyond the median, so half of all is what share / (1 - share) more of the others leave.
+    return d, share * size, float(scipy.stats.norm.ppf(0.5 / (1.0 - share)))
 
 
 def overlapping_splits(kind: Noise, studies: int, splits: int, generator: np.random.Generator) -> Array:

@@ -13,8 +13,9 @@ from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.corrections import benjamini_hochberg, holm
 from bench.stats.effects import pooled_deviation
 from bench.stats.planning import pairs_needed, power
+from bench.stats.shape import shape
 from bench.stats.tests import Array
-from tools.simulated_studies import NOISES, Noise, noise, overlapping_splits, repeated_runs
+from tools.simulated_studies import NOISES, Noise, noise, overlapping_splits, repeated_runs, unusual_differences
 
 SIZES = (5, 10, 20)
 ALPHA, LEVEL = 0.05, 0.95
@@ -184,6 +185,26 @@ def planned_power(
 
     sizes = planned(pilot)
     return found(sizes), float(np.median(sizes)), found(planned(None))
+
+
+def rates_under_skew(studies: int, generator: np.random.Generator) -> Rates:
+    """Return how often tests reject the true mean or median of skewed differences, and how often a note warns."""
+    rates: Rates = defaultdict(list)
+    for kind in ("lognormal", "2 % failures"):
+        for pairs in SIZES:
+            d, mean, median = unusual_differences(kind, (studies, pairs), generator)
+            rates[f"paired t, of the mean, {kind}"].append(_rate(tests.t_test(d - mean)))
+            rates[f"Wilcoxon, of the mean, {kind}"].append(_rate(tests.wilcoxon_test(d - mean)))
+            rates[f"sign test, of the median, {kind}"].append(_rate(tests.sign_test(d - median)))
+            rates[f"studies with a note on skew or outliers, {kind}"].append(warned(d))
+    for pairs in SIZES:
+        rates["studies with a note, gaussian"].append(warned(noise("gaussian", (studies, pairs), generator)))
+    return rates
+
+
+def warned(differences: Array) -> float:
+    """Return the share of studies whose differences are called skewed or have outliers."""
+    return float(np.mean([bool(shape(d).problems) for d in differences[:2_000]]))
 
 
 def second_looks(studies: int, generator: np.random.Generator, first: int = 5, more: int = 10) -> float:

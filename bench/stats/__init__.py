@@ -40,6 +40,7 @@ from bench.stats.settings import Margin, Settings, Verdict
 from bench.stats.tests import (
     equivalence_test,
     permutation_test,
+    sign_test,
     smallest_permutation_p,
     t_interval,
     t_test,
@@ -73,5 +74,5 @@ __all__ += [
     "performance_profile",
 ]
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "signed_rank"]
-__all__ += ["smallest_permutation_p", "standardised_difference", "superiority", "t_interval", "t_test"]
+__all__ += ["sign_test", "smallest_permutation_p", "standardised_difference", "superiority", "t_interval", "t_test"]
 __all__ += ["unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]

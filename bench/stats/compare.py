@@ -33,6 +33,7 @@ from bench.stats.pairing import (
     require_better,
 )
 from bench.stats.settings import Settings, Verdict
+from bench.stats.shape import Shape, shape
 from bench.stats.tests import Array
 
 FEWEST_PAIRS = 5  # no verdict with fewer
@@ -69,6 +70,9 @@ class DatasetComparison:
     p_adjusted: float = math.nan
     permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
     wilcoxon_p: float = math.nan  # NaN in the same case
+    sign_p: float = math.nan  # of the median; NaN in the same case
+    sign_p_adjusted: float = math.nan
+    shape: Shape | None = None  # of the differences: skewness and outliers
     better_probability: float = math.nan  # the share of pairs in which A is better; ties count half
     cliffs_delta: float = math.nan  # of the losses, B above A, not paired: 1 where every repeat of A beats all of B
     standardised: float = math.nan  # difference / pooled standard deviation over seeds
@@ -173,6 +177,8 @@ def _compare_groups(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]]
     rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
     p = adjust_p_values([row.p for row in rows], settings.correction)
     equivalence = adjust_p_values([row.equivalence_p for row in rows], settings.correction)
+    signs = adjust_p_values([row.sign_p for row in rows], settings.correction)
+    rows = [_with_doubts(replace(row, sign_p_adjusted=float(sign))) for row, sign in zip(rows, signs, strict=True)]
     decided = tuple(_decide(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
     datasets, metrics = len({row.dataset for row in rows}), len({row.metric for row in rows})
     family = (
@@ -221,6 +227,7 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
         standardised=sign * float(standardised_difference(loss_a, loss_b)),
         equivalence_p=float(tests.equivalence_test(d, margin, share)),
         posterior=correlated_t_test(d, margin, share),
+        shape=shape(d),
     )
     row = _with_tests(row, d, share, settings)
     row = _with_intervals(row, d, sign, share, settings)
@@ -243,7 +250,27 @@ def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settin
     if smallest >= settings.alpha:
         enough = next(n for n in range(row.pairs, 100) if tests.smallest_permutation_p(n) < settings.alpha)
         row = _note(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
-    return replace(row, permutation_p=permutation, wilcoxon_p=float(tests.wilcoxon_test(d)))
+    signed_ranks, signs = float(tests.wilcoxon_test(d)), float(tests.sign_test(d))
+    return replace(row, permutation_p=permutation, wilcoxon_p=signed_ranks, sign_p=signs)
+
+
+def _with_doubts(row: DatasetComparison) -> DatasetComparison:
+    """Add why a test of means may not hold its level here, and the test of the median, which does."""
+    if row.shape is None or row.deviation == 0.0:
+        return row
+    failures = sum(one.diverged + one.failed + one.infinite for one in row.lost)
+    reasons = row.shape.problems
+    if failures:
+        reasons.append(f"{failures} run{'s' * (failures > 1)} without a finite value are not among the pairs")
+    if not reasons:
+        return row
+    median = "no sign test beside it: pairs of overlapping splits are not independent"
+    if not math.isnan(row.sign_p):
+        median = (
+            f"sign test of the median: A is better in {row.better_probability:.0%} of the pairs, "
+            f"p = {row.sign_p_adjusted:.3g} after the same correction"
+        )
+    return _note(row, f"{'; '.join(reasons)}: the test of the mean may not hold its level; {median}")
 
 
 def _with_intervals(

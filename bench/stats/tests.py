@@ -101,6 +101,17 @@ def wilcoxon_test(differences: ArrayLike, **options: Any) -> Array:
     return p.reshape(d.shape[:-1])
 
 
+def sign_test(differences: ArrayLike) -> Array:
+    """Return two-sided p of the exact sign test that the median difference is 0; zeros are left out.
+
+    It needs independent pairs and nothing else: no symmetry, and no mean.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    above, below = (d > 0.0).sum(axis=-1), (d < 0.0).sum(axis=-1)
+    p = 2.0 * scipy.stats.binom.cdf(np.minimum(above, below), above + below, 0.5)
+    return np.asarray(np.minimum(p, 1.0))
+
+
 def signed_rank_sum(differences: ArrayLike) -> Array:
     """Return Wilcoxon's sum of signed ranks; its sign is the direction of the difference."""
     d = np.asarray(differences, dtype=np.float64)

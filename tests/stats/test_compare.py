@@ -229,3 +229,33 @@ def test_an_absolute_margin_is_in_the_metrics_unit(one: Callable[..., DatasetCom
 
 def test_the_same_seed_gives_the_same_numbers(one: Callable[..., DatasetComparison]) -> None:
     assert one(noise(20), noise(20, 1)) == one(noise(20), noise(20, 1))
+
+
+def test_skew_outliers_and_failures_are_told_beside_the_verdict(one: Callable[..., DatasetComparison]) -> None:
+    base, d = noise(20), 0.1 * noise(20, 1) - 0.05
+    d[:2] = 50.0, 60.0
+    row = one(base + d, base)
+    assert row.verdict == "inconclusive"
+    (note,) = (message for message in row.messages if "sign test" in message)
+    p = scipy.stats.binomtest(int((d < 0).sum()), 20).pvalue
+    assert row.sign_p == row.sign_p_adjusted == pytest.approx(p)
+    assert f"p = {p:.3g}" in note
+    assert "2 of 20 differences are outliers" in note
+    assert "skewed" in note
+    assert f"A is better in {(d < 0).mean():.0%} of the pairs" in note
+    overlapping = one(base + d, base, same_rows=False)
+    assert math.isnan(overlapping.sign_p)
+    assert any("no sign test" in message for message in overlapping.messages)
+    assert not any("may not hold" in message for message in one(base + 0.1 * noise(20, 1), base).messages)
+    lost = one([*(base[:19] + 0.1 * noise(19, 1)), "diverged"], base)
+    assert any("1 run without a finite value" in message for message in lost.messages)
+
+
+def test_sign_tests_are_corrected_for_the_family_too(results: Results) -> None:
+    base = noise(10)
+    d = np.r_[-np.linspace(0.1, 0.2, 9), 30.0]
+    values = {(name, method): base + shift for name in "xyz" for method, shift in (("a", d), ("b", 0.0))}
+    frame, cells = results({place: list(numbers) for place, numbers in values.items()}, "rmse", same_rows=True)
+    found = compare(frame, "a", "b", [RMSE], cells=cells).rows
+    p = scipy.stats.binomtest(9, 10).pvalue
+    assert [row.sign_p_adjusted for row in found] == pytest.approx([3 * p] * 3)

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bench.stats import equivalence_test, permutation_test, smallest_permutation_p, t_interval, t_test, wilcoxon_test
+from bench.stats import (
+    equivalence_test,
+    permutation_test,
+    sign_test,
+    smallest_permutation_p,
+    t_interval,
+    t_test,
+    wilcoxon_test,
+)
 from bench.stats.tests import Array, signed_rank_sum
 
 SIZES = (2, 5, 10, 20)
@@ -121,3 +129,14 @@ def test_direction_and_unit_change_no_p(d: Array, scale: float) -> None:
     for test in (t_test, lambda x: permutation_test(x, np.random.default_rng(0))):
         p = float(test(d))
         np.testing.assert_allclose([float(test(-d)), float(test(scale * d))], p, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_sign_test_is_scipys_binomial_test_of_the_signs(size: int) -> None:
+    d = some(size, 12).round()  # with zeros
+    p = [
+        scipy.stats.binomtest(int((row > 0).sum()), int((row != 0).sum())).pvalue if (row != 0).any() else 1.0
+        for row in d
+    ]
+    np.testing.assert_allclose(sign_test(d), p)
+    np.testing.assert_allclose(sign_test(np.expm1(d)), p)  # signs alone count

@@ -20,6 +20,7 @@ from tools.validity_rates import (
     false_positives_with_overlap,
     planned_power,
     power_curves,
+    rates_under_skew,
 )
 from tools.validity_tables import main
 
@@ -44,6 +45,16 @@ def test_no_test_on_one_dataset_is_too_eager(kind: Noise) -> None:
 def test_nor_in_a_family_of_eight_datasets(kind: Noise) -> None:
     for name, rates in false_positives_on_many_datasets(kind, 500, np.random.default_rng(2)).items():
         assert max(rates) < 0.08, name
+
+
+def test_under_skew_and_rare_failures_the_sign_test_keeps_its_level_and_the_t_test_does_not() -> None:
+    for name, rates in rates_under_skew(1_000, np.random.default_rng(7)).items():
+        if name.startswith("sign test"):
+            assert max(rates) < BAR, name
+        if name.startswith("paired t"):
+            assert max(rates) > 0.1, name
+        if name == "studies with a note, gaussian":
+            assert max(rates) < 0.04
 
 
 def test_nor_are_tests_of_ranks() -> None:
