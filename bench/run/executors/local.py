@@ -135,7 +135,8 @@ class _Feeder(threading.Thread):
         if self.process is None or not self.process.is_alive() or self.pipe is None:
             self.process = None
             self.pipe, theirs = self.processes.Pipe()
-            process = self.processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file))  # type: ignore[attr-defined]  # of every context
+            processes: Any = self.processes  # every context has `Process`, but their base class does not declare it
+            process = processes.Process(target=_serve, args=(theirs, self.settings, self.stack_file), daemon=False)
             with hidden_main(), children_allowed():
                 process.start()
             self.process = process  # one that was started, for those who want to end it

@@ -35,9 +35,10 @@ def children_allowed() -> Iterator[None]:
     The rule of `multiprocessing` against it is there because such a process would outlive its parent; ours end with it.
     """
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]  # there is no public way
-    before = config.get("daemon")
+    before = dict(config)
     config["daemon"] = False
     try:
         yield
     finally:
-        config["daemon"] = before
+        config.clear()
+        config.update(before)
