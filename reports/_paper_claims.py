@@ -276,22 +276,22 @@ def _one(row: stats.DatasetComparison) -> str:
 
 
 def _needs(rows: Sequence[stats.DatasetComparison]) -> str:
-    """Return how many seeds the differences found would take, by the largest of those still open."""
+    """Return how many seeds differences of the margin would take, by the largest number of those still open."""
     unclear = [row for row in rows if row.verdict == "inconclusive"]
     if not unclear:
         return "a larger family of tests than one claim would be decided"
     if any(row.pairs < FEWEST for row in unclear):
         return f"at least {FEWEST} seeds"
-    needed = [row.pairs_for_difference for row in unclear]
+    needed = [row.pairs_for_margin for row in unclear]
     known = [n for n in needed if n is not None]
     if not known:
         return "more than these splits can show"
     if len(known) < len(needed):
         return (
-            f"up to {max(known)} seeds for {plural(len(known), 'difference')} as large as found; for "
+            f"up to {max(known)} seeds for {plural(len(known), 'difference')} as large as the margin; for "
             f"{len(needed) - len(known)} more than these splits can show"
         )
-    return f"{max(known)} seeds for a difference as large as the one found"
+    return f"{max(known)} seeds for a difference as large as the margin"
 
 
 _KINDS = {"better": _better, "same": _same, "rises": _rises, "ratio": _ratio, "small-losses": _small_losses}

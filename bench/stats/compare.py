@@ -82,7 +82,6 @@ class DatasetComparison:
     posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
     detectable: float = math.nan  # smallest difference that these pairs show with the requested power
     pairs_for_margin: int | None = None  # None: no number of repeats reaches it
-    pairs_for_difference: int | None = None
     verdict: Verdict = "inconclusive"
     lost: tuple[LostCells, ...] = ()
     messages: tuple[str, ...] = ()
@@ -299,16 +298,16 @@ def _with_plan(row: DatasetComparison, share: float, settings: Settings, family_
         # With enough pairs for the permutation test any difference is detected, with fewer none.
         enough = next(n for n in range(FEWEST_PAIRS, 1_000) if tests.smallest_permutation_p(n) < alpha)
         seen = 0.0 if row.pairs >= enough else math.inf
-        return replace(row, detectable=seen, pairs_for_margin=enough, pairs_for_difference=enough)
+        return replace(row, detectable=seen, pairs_for_margin=enough)
     spread, pairs, power = row.deviation, row.pairs, settings.power
     smallest = planning.detectable_difference(
         spread, pairs, target=power, alpha=alpha, test_share=share, estimated_from=pairs
     )
-    for_margin, for_difference = (
-        planning.pairs_needed(size, spread, target=power, alpha=alpha, test_share=share, estimated_from=pairs)
-        for size in (row.margin, abs(row.difference))
+    # Not for the observed difference: power at the estimate says no more than p does (Hoenig and Heisey 2001).
+    for_margin = planning.pairs_needed(
+        row.margin, spread, target=power, alpha=alpha, test_share=share, estimated_from=pairs
     )
-    return replace(row, detectable=smallest, pairs_for_margin=for_margin, pairs_for_difference=for_difference)
+    return replace(row, detectable=smallest, pairs_for_margin=for_margin)
 
 
 def _decide(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:

@@ -50,8 +50,7 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
         smallest = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
         yield from _notes(
             f"{_percent(comparison.settings.power)} power: {row.pairs} pairs can detect {smallest}; "
-            f"the margin {_number(row.margin)} needs {_needed(row.pairs_for_margin, row)}; "
-            f"the observed difference needs {_needed(row.pairs_for_difference, row)}"
+            f"the margin {_number(row.margin)} needs {_needed(row.pairs_for_margin, row)}"
         )
     elif row.verdict == "equivalent":
         yield from _notes(f"within the margin {_number(row.margin)}, p {_probability(row.equivalence_p_adjusted)}")
@@ -172,5 +171,5 @@ def _probability(p: float) -> str:
 
 def _needed(pairs: int | None, row: DatasetComparison) -> str:
     if pairs is not None:
-        return str(pairs)
+        return f"{pairs} different splits, if the dataset has as many" if row.test_share else str(pairs)
     return "more than overlapping splits can give" if row.test_share else "over 10,000"

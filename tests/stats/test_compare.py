@@ -12,6 +12,7 @@ import scipy.stats
 from bench.errors import UserError
 from bench.stats import DatasetComparison, Margin, Measure, Settings, compare, pairs_needed, t_test
 from bench.stats.tests import Array
+from bench.stats.text import comparison_lines
 
 Results = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
 RMSE = Measure("rmse")
@@ -126,7 +127,7 @@ def test_the_same_difference_in_every_pair(pairs: int, verdict: str, one: Callab
     row = one(np.full(pairs, 1.5), np.full(pairs, 1.0))
     assert (row.verdict, row.decided_by, row.p) == (verdict, "permutation test", 2.0 ** (1 - pairs))
     assert "no variance" in row.messages[0]
-    assert (row.detectable, row.pairs_for_difference) == (math.inf if pairs == 5 else 0.0, 6)
+    assert (row.detectable, row.pairs_for_margin) == (math.inf if pairs == 5 else 0.0, 6)
 
 
 def test_lost_cells_are_counted_and_said_to_flatter(one: Callable[..., DatasetComparison]) -> None:
@@ -259,3 +260,22 @@ def test_sign_tests_are_corrected_for_the_family_too(results: Results) -> None:
     found = compare(frame, "a", "b", [RMSE], cells=cells).rows
     p = scipy.stats.binomtest(9, 10).pvalue
     assert [row.sign_p_adjusted for row in found] == pytest.approx([3 * p] * 3)
+
+
+@pytest.mark.parametrize(("same_rows", "margin"), [(True, 1.5), (False, 3.0)])
+def test_plans_are_for_the_margin_and_not_for_the_observed_difference(
+    results: Results, same_rows: bool, margin: float
+) -> None:
+    needed = []
+    for shift in (0.9, 1.2):
+        place = {("d", "a"): list(2 * noise(8) + shift), ("d", "b"): list(2 * noise(8, 1))}
+        frame, cells = results(place, "rmse", same_rows=same_rows)
+        found = compare(frame, "a", "b", [RMSE], cells=cells, settings=Settings(margin=Margin(margin, relative=False)))
+        (row,) = found.rows
+        assert row.verdict == "inconclusive"
+        text = " ".join(" ".join(comparison_lines(found)).split())
+        words = "" if same_rows else " different splits, if the dataset has as many"
+        assert f"the margin {margin:g} needs {row.pairs_for_margin}{words}" in text
+        assert "observed difference" not in text
+        needed.append(row.pairs_for_margin)
+    assert needed[0] == needed[1] is not None  # the differences vary alike; how large their mean is plays no part
