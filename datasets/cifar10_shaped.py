@@ -21,6 +21,7 @@ class Cifar10Shaped(Dataset):
     test_rows: int = 10_000
 
     task = "classification"
+    repeats = "independent"  # costs do not depend on the images
     source = "CIFAR-10 (www.cs.toronto.edu/~kriz/cifar.html), or generated"
     licence = "that of CIFAR-10, or none needed"
     notes = ("for costs, not for quality: the images are noise where CIFAR-10 is not on the disk",)

@@ -19,6 +19,7 @@ class RandomRows(Dataset):
     test_rows: int = 2000
 
     task = "regression"
+    repeats = "independent"
     source = "generated"
     licence = "none needed"
     notes = ("random numbers: for costs, not for quality",)

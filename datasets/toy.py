@@ -28,6 +28,7 @@ class Toy(Dataset):
     test: Literal["same", "fresh"] = "same"
 
     task = "regression"
+    repeats = "independent"
     source = "generated"
     licence = "none needed"
     notes = ("with test = 'same' the test points are the training points, as in the paper",)

@@ -21,6 +21,7 @@ class TwoMoons(Dataset):
     noise: float = 0.2
 
     task = "classification"
+    repeats = "independent"
     source = "generated"
     licence = "none needed"
 

@@ -17,8 +17,8 @@ WORDS = ("better", "worse", "equivalent", "inconclusive")
 COLOURS = {"better": style.BETTER, "worse": style.WORSE}  # of verdicts; EVEN of the others
 
 EXPLAINED = (
-    "Decided by the paired t-test (corrected where splits overlap) after Holm's correction over the datasets; over "
-    "datasets by Wilcoxon's signed-rank test. Intervals are 95 % each by itself. Inconclusive is not the same as "
+    "Decided after Holm's correction over the datasets; over datasets by Wilcoxon's signed-rank test. Intervals are "
+    "95 % each by itself. Inconclusive is not the same as "
     'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
     'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
     "Wins: the share of pairs (the same split and seed) in which the method beats the baseline, mean over datasets."
@@ -47,7 +47,7 @@ class Overview(Report):
         if drawn:
             blocks.append(_figure(results, drawn))
             blocks.append(_evidence(drawn))
-            blocks.append(Text(EXPLAINED))
+            blocks.append(Text(f"{_tests(drawn)} {EXPLAINED}"))
         if not any(found.values()):
             blocks.append(Text(_why_nothing(results)))
         return Section("Overview and verdicts", blocks)
@@ -60,6 +60,11 @@ class Overview(Report):
         others = [method for method in methods_of(rows) if method != base]
         settings = stats.Settings(resamples=self.resamples)
         return stats.compare_each(rows, others, base, metric, cells=results.cells, settings=settings)
+
+
+def _tests(drawn: Mapping[Metric, Sequence[stats.Comparison]]) -> str:
+    rows = [row for comparisons in drawn.values() for one in comparisons for row in one.rows]
+    return f"Tests: {stats.datasets_by_test((row.dataset, row.repetition) for row in rows)}."
 
 
 def _facts(results: Results) -> dict[str, str]:

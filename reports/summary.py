@@ -1,7 +1,7 @@
 """One table per dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +12,7 @@ from bench.reports._words import arrow, methods_of, metrics_of
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
+SETTINGS = stats.Settings()
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class Summary(Report):
         chosen = {dataset: metrics_of(results, rows) for dataset, rows in places.items()}
         if not any(chosen.values()):
             return None
-        blocks: list[Block] = [Text(_introduction(results))]
-        marks = _marks(results, chosen)
+        tested = _tested(results, chosen)
+        blocks: list[Block] = [Text(_introduction(results, tested))]
+        marks = _marks(results, tested)
         groups = frame.groupby(["dataset", "metric", "method"])["value"]
         numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
         known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
@@ -48,41 +50,47 @@ class Summary(Report):
         return Section("Results by dataset", blocks)
 
 
-def _introduction(results: Results) -> str:
+def _introduction(results: Results, tested: Sequence[stats.PairwiseTests]) -> str:
     text = (
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
     )
     if results.baseline:
         text += (
-            f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (t-test, corrected "
-            "where splits overlap; Holm over all tests of a table). No mark: a difference was not shown, "
+            f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (Holm "
+            "over all tests of a table). No mark: a difference was not shown, "
             "which is not the same as none. Relative metrics are differences to that method on the same split."
         )
+    if tested:
+        text += f" Tests: {stats.datasets_by_test((one.dataset, one.repetition) for one in tested)}."
     return text
 
 
-def _marks(results: Results, chosen: Mapping[str, list[Metric]]) -> dict[str, dict[tuple[str, str], str]]:
-    """Return the marks of each dataset; relative metrics test the same as what they are relative to, so need none."""
+def _tested(results: Results, chosen: Mapping[str, list[Metric]]) -> list[stats.PairwiseTests]:
+    """Return the tests with the baseline; relative metrics test the same as what they are relative to, so need none."""
     if results.baseline is None:
-        return {}
-    settings = stats.Settings()
+        return []
     wanted = {m.name: m for metrics in chosen.values() for m in metrics if m.relative_to is None and m.has_better}
+    tests = stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=SETTINGS)
+    return [one for one in tests if results.baseline in one.methods]
+
+
+def _marks(results: Results, tested: Sequence[stats.PairwiseTests]) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the marks of each dataset."""
     found: dict[str, list[tuple[str, str, float, float]]] = {}
-    for one in stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=settings):
-        if results.baseline in one.methods:
-            base = one.methods.index(results.baseline)
-            found.setdefault(one.dataset, []).extend(
-                (one.metric, method, float(one.p[i, base]), float(one.gain[i, base]))
-                for i, method in enumerate(one.methods)
-                if i != base
-            )
+    for one in tested:
+        base = one.methods.index(str(results.baseline))
+        found.setdefault(one.dataset, []).extend(
+            (one.metric, method, float(one.p[i, base]), float(one.gain[i, base]))
+            for i, method in enumerate(one.methods)
+            if i != base
+        )
     marks = {}
     for dataset, tests in found.items():
-        p = stats.adjust_p_values([test[2] for test in tests], settings.correction)
+        p = stats.adjust_p_values([test[2] for test in tests], SETTINGS.correction)
         marks[dataset] = {
             (metric, method): BETTER if gain > 0 else WORSE
             for (metric, method, _, gain), p_adjusted in zip(tests, p, strict=True)
-            if p_adjusted < settings.alpha
+            if p_adjusted < SETTINGS.alpha
         }
     return marks
 

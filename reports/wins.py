@@ -25,19 +25,20 @@ class Wins(Report):
 
     def section(self, results: Results) -> Section | None:
         """Return the matrices, or None where there are no two methods with results."""
-        figures = []
+        figures, tested = [], []
         for metric in lead_metrics(results):
             pairs = stats.compare_all_pairs(results.frame, [metric], cells=results.cells)
             found = [one for one in pairs if len(one.methods) > 1]
             if found:
                 figures.append(_figure(metric, found))
+                tested += [(one.dataset, one.repetition) for one in found]
         if not figures:
             return None
         introduction = (
-            "Row against column: on how many datasets the row was shown to be better / neither / worse (paired t-test, "
-            "corrected where splits overlap; Holm over all pairs of methods on a dataset), and below it the effect: "
-            "the share of pairs (the same split and seed) in which the row beats the column, mean over datasets; ties "
-            "count half."
+            "Row against column: on how many datasets the row was shown to be better / neither / worse (Holm over all "
+            "pairs of methods on a dataset), and below it the effect: the share of pairs (the same split and seed) in "
+            "which the row beats the column, mean over datasets; ties count half. Tests: "
+            f"{stats.datasets_by_test(tested)}."
         )
         return Section("Wins, ties and losses", [Text(introduction), *figures])
 

@@ -37,8 +37,8 @@ SECTIONS = {
     "Wrappers": "Wrapper HeldOut PluginSpec",
     "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
     "Probabilities Logits Dirichlet Sets",
-    "Datasets": "Dataset Split Problem Task Array File find_file missing_file verified_file data_folders download "
-    "extract by_hand import_torchvision corruptions",
+    "Datasets": "Dataset Replication Split Problem Task Array File find_file missing_file verified_file data_folders "
+    "download extract by_hand import_torchvision corruptions",
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure catalogue declaration condition "
@@ -53,6 +53,7 @@ ALIASES = {
     "NewNetwork": "A function that builds the suite's network with a given number of outputs.",
     "Prediction": "What a method may state about its rows: a `RegressionPrediction` or a `ClassPrediction`.",
     "Tensors": "Tensors by name: `Mapping[str, Tensor]`.",
+    "Replication": "How the numbered splits of a dataset are related: `'independent'`, `'splits'` or `'seeds'`.",
     "Task": "`'regression'` or `'classification'`.",
 }
 

@@ -37,6 +37,10 @@ shift = "inverted"
 ```
 
 A table of your own needs no suite: `uqbench run quick --dataset 'csv:houses.csv?target=price'`.
+
+*Repeats* is how numbered splits are related, which decides on the test of a comparison
+([statistics.md](statistics.md)): `independent` are fresh rows for every split, `splits` are overlapping choices from
+one table, `seeds` are the same rows for every seed.
 """
 
 
@@ -48,9 +52,10 @@ def page(registry: Registry) -> str:
         rows, row = size(dataset)
         origins = {file.origin for file in dataset.files}
         download = f"{sum(o.size for o in origins):,} bytes" if origins else "none"
-        lines.append([f"[{name}](#{name})", dataset.task, rows, row, download])
+        lines.append([f"[{name}](#{name})", dataset.task, dataset.repeats, rows, row, download])
     cards = (card(name, *about) for name, about in found.items())
-    return "\n".join([INTRODUCTION, *markdown_table(("name", "task", "rows", "one row", "download"), lines), *cards])
+    columns = ("name", "task", "repeats", "rows", "one row", "download")
+    return "\n".join([INTRODUCTION, *markdown_table(columns, lines), *cards])
 
 
 def card(name: str, about: str, dataset: Dataset) -> str:

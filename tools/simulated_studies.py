@@ -51,13 +51,16 @@ def unusual_differences(
     return d, share * size, float(scipy.stats.norm.ppf(0.5 / (1.0 - share)))
 
 
-def overlapping_splits(kind: Noise, studies: int, splits: int, generator: np.random.Generator) -> Array:
+def overlapping_splits(
+    kind: Noise, studies: int, splits: int, generator: np.random.Generator, test_share: float = 0.1
+) -> Array:
     """Return differences `[studies, splits]` of test error between two equally good regressions on random splits.
 
-    Every study has one table of 100 rows, split at random into 90 training and 10 test rows again and again. Least
+    Every study has one table of 100 rows, a share of which is held out at random again and again. Least
     squares sees the first 5 features or the last 5, which matter alike; the target has noise of the given kind.
     """
-    rows, features, tested = 100, 5, 10
+    rows, features = 100, 5
+    tested = round(test_share * rows)
     found = np.empty((studies, splits))
     for start in range(0, studies, 100):
         count = min(100, studies - start)

@@ -81,6 +81,18 @@ def false_positives_with_overlap(kind: Noise, studies: int, generator: np.random
     return rates
 
 
+def false_positives_by_share(shares: Sequence[float], studies: int, generator: np.random.Generator) -> Rates:
+    """Return how often t-tests reject on overlapping splits by their share of test rows and the one corrected for."""
+    rates: Rates = defaultdict(list)
+    for share in shares:
+        for pairs in SIZES:
+            d = overlapping_splits("gaussian", studies, pairs, generator, share)
+            for corrected in dict.fromkeys((0.1, share)):
+                name = f"{100 * share:.0f} % test rows, corrected for {100 * corrected:.0f} %"
+                rates[name + " (wrong here)" * (corrected != share)].append(_rate(tests.t_test(d, corrected)))
+    return rates
+
+
 def false_equivalences(kind: Noise, studies: int, generator: np.random.Generator) -> Rates:
     """Return how often TOST calls methods equivalent that differ by the margin exactly."""
     rates: Rates = defaultdict(list)

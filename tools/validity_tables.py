@@ -22,6 +22,7 @@ from tools.validity_rates import SIZES, Rates
 
 Differences = Callable[[int], Array]  # of so many pairs
 SEEDS = [f"{size} seeds" for size in SIZES]
+SHARES = (0.1, 0.2, 0.33)  # of test rows
 EFFECTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
@@ -64,6 +65,9 @@ def report(studies: int) -> Iterable[str]:
     yield f"Testing 5 seeds, adding 10 where nothing was found and testing again: {repeated:.1f} % false positives."
     rates = simulate.rates_under_skew(studies, np.random.default_rng(2026))
     yield from _table("Skewed differences and rare failures: false positives at 5 %, and notes", rates)
+    # A generator of its own: a share more or less changes no other table.
+    rates = simulate.false_positives_by_share(SHARES, studies, np.random.default_rng([2026, 1]))
+    yield from _table("Overlapping splits: false positives at 5 % by the share of test rows", rates)
 
 
 def _exchangeable(kind: Noise, studies: int, generator: np.random.Generator, pairs: int) -> Array:

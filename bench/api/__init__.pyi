@@ -74,6 +74,7 @@ from bench.metrics import reliability_curve as reliability_curve
 from bench.metrics import risk_coverage_curve as risk_coverage_curve
 from bench.metrics import sort_by_score as sort_by_score
 from bench.spec.plugin import PluginSpec as PluginSpec
+from bench.spec.replication import Replication as Replication
 from bench.spec.spec import CellSpec as CellSpec
 from bench.spec.spec import read_spec as read_spec
 from bench.spec.spec import spec_or_none as spec_or_none

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from numpy.typing import NDArray
 
 from bench.machine.data_files import File
+from bench.spec.replication import Replication
 
 Task = Literal["regression", "classification"]
 Array = NDArray[Any]
@@ -38,6 +39,11 @@ class Split:
     about: str = ""  # what rows these are, where a dataset may return one or another
 
     @property
+    def test_share(self) -> float:
+        """The share of its rows that are test rows."""
+        return len(self.test_y) / (len(self.train_y) + len(self.test_y))
+
+    @property
     def problem(self) -> Problem:
         """What a network has to predict on this split."""
         outputs = self.classes if self.task == "classification" else 1
@@ -49,6 +55,9 @@ class Dataset:
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the rows change
     task: ClassVar[Task]
+    # How its numbered splits are related, which decides on the test of a comparison: "independent" are fresh rows for
+    # every split (generated data), "splits" are overlapping choices from one table, "seeds" are always the same rows.
+    repeats: ClassVar[Replication] = "splits"
     notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
     source: ClassVar[str] = ""  # where the rows come from
     licence: ClassVar[str] = ""

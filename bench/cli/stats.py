@@ -30,11 +30,12 @@ correction_option = defaulted("--correction", default="holm", metavar="holm|bh",
     metavar="SIZE",
     help="Differences below it do not matter: a number in the metric's unit, or a share of the seeds' deviation.",
 )
-@defaulted(
+@click.option(
     "--test-share",
-    default=0.1,
+    type=float,
     metavar="SHARE",
-    help="Share of test rows where repeats are different splits of the same rows; 0: repeats are independent.",
+    help="Take repeats with other rows for overlapping splits with this share of test rows; 0: for independent ones.  "
+    "[default: as the dataset declares]",
 )
 @defaulted("--power", default=0.8, help="For the smallest difference seen and the seeds needed.")
 @alpha_option
@@ -49,7 +50,7 @@ def compare(
     store: str,
     datasets: Sequence[str],
     margin: str,
-    test_share: float,
+    test_share: float | None,
     power: float,
     alpha: float,
     correction: str,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bench.leaderboard.rows import Row, protocol_notes
 from bench.metrics import Metric
 from bench.stats import (
+    CellCounts,
     Settings,
     adjust_p_values,
     bca_interval,
@@ -19,6 +20,7 @@ from bench.stats import (
     hull,
     losses,
     permutation_test,
+    repetition,
     t_interval,
     t_test,
 )
@@ -72,11 +74,11 @@ class Selection:
     device: str | None  # None: results of all devices together
 
 
-def dataset_board(chosen: Selection, settings: Settings) -> Board:
+def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> Board:
     """Rank the methods on the one dataset of `chosen`.
 
     Every pair of methods is compared on the repeats that both have, by the paired t-test that docs/statistics.md
-    describes (corrected where repeats are different splits), with Holm's correction over the pairs of the board.
+    describes (corrected where repeats are overlapping splits), with Holm's correction over the pairs of the board.
 
     A method has a place if it has a value in every planned repeat and there are enough of them for a test. Others are
     listed below without one: their repeats that went well are not the repeats of the others.
@@ -85,8 +87,9 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
     methods = [row.method for row in rows]
     table = chosen.values.pivot(index=["split", "seed"], columns="method", values="value").reindex(columns=methods)
     numbers = table.to_numpy(dtype=np.float64).T
-    overlap = len({fingerprint for row in rows for fingerprint in row.data}) > 1
-    share = settings.test_share if overlap else 0.0
+    splits = table.index.get_level_values("split")
+    related = repetition(rows[0].dataset, splits, counts.only(methods)).overridden(settings.test_share)
+    share = related.test_share
     finite = np.isfinite(numbers)
     loss = losses(numbers, chosen.metric)
     placed = np.array([int(own.sum()) >= max(row.planned, FEWEST_PAIRS) for own, row in zip(finite, rows, strict=True)])
@@ -110,9 +113,8 @@ def dataset_board(chosen: Selection, settings: Settings) -> Board:
         gap, gap_low, gap_high = map(float, (mean_gaps[i], *gap_ends[i]))
         behind = None if math.isnan(gap) else (gap, gap_low, gap_high)
         entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
-    kind = "corrected resampled t-test" if overlap else "paired t-test"
-    test = f"{kind}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
-    notes = [*protocol_notes(rows), *_apart(rows, finite, placed)]
+    test = f"{related.test}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
+    notes = [*protocol_notes(rows), *_apart(rows, finite, placed), *([related.note] if related.note else [])]
     subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
     return Board(*subject, tuple(entries), test, tuple(notes))
 

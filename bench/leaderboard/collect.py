@@ -163,7 +163,7 @@ def _boards(
                 methods, note = methods_with_equal_draws(metric, [str(dataset)], methods, counts)
                 on_dataset = [row for row in of_task if row.dataset == dataset and row.method in methods]
                 for chosen in _by_device(on_dataset, own[own["method"].isin(methods)], metric, task):
-                    board = dataset_board(chosen, settings)
+                    board = dataset_board(chosen, settings, counts)
                     yield replace(board, notes=(*board.notes, note)) if note else board
 
 

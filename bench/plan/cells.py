@@ -27,6 +27,7 @@ from bench.plugins.wrapping import given_options, with_option
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.protocol import Protocol, Training
+from bench.spec.replication import check_replication
 from bench.spec.spec import HARNESS, CellSpec
 
 
@@ -101,6 +102,7 @@ def _plan_dataset(
         if reason := dataset.skip():
             yield Refused(name, "", reason, fault=False)
             return
+        check_replication(dataset.repeats)
         splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
         seen: dict[int, str] = {}
         prints = [fingerprint(split, seen) for split in splits]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.api import Method, Network, Split, Wrapper
+from bench.api import Method, Network, Replication, Split, Wrapper
 from bench.metrics import score
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
@@ -44,6 +44,7 @@ class Job:
     fitted: dict[Place, Fitted] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)  # where its network is found
     wrapper: Wrapper | None = None  # around the method
+    repeats: Replication | None = None  # what the dataset declares of its splits; None: nothing is recorded
     network: Network = field(init=False)
     probe: Probe = field(init=False)
 
@@ -68,6 +69,12 @@ class Job:
     def configurations(self) -> list[Configuration]:
         """Return what its search tries; one alone is taken without a trial."""
         return configurations(self.protocol.search, self.protocol.grid, self.space, self.seed)
+
+    def repeats_record(self) -> dict[str, Any]:
+        """Return the part of the stored record that says how the repeats of its dataset are related."""
+        if self.repeats is None:
+            return {}
+        return {"repeats": {"kind": self.repeats, "test_share": self.split.test_share}}
 
     def search_record(self) -> dict[str, Any]:
         """Return the part of the stored record that is about the search, if there was one."""

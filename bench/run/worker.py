@@ -94,6 +94,8 @@ def _messages(order: WorkOrder) -> Generator[Message, None, None]:
     shares = _Shares(item.key for item in order.items)
 
     def ended(key: str, outcome: Outcome) -> Message:
+        if outcome.status != "failed":
+            outcome = replace(outcome, training={**outcome.training, **jobs[key].repeats_record()})
         return Message(order.number, key, replace(outcome, environment=environment, timing=shares.close(key)))
 
     for item in order.items:
@@ -165,7 +167,8 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     plugin = json.dumps([trained.name, trained.origin, trained.version])
     selection = Selection.from_json(item.search) if item.search else None
     about = (data, plugin, place_of(spec), spec.space, selection)
-    return Job(method, spec.protocol, split, spec.seed, *about, registry=_registry(plugins), wrapper=wrapper)
+    there = {"registry": _registry(plugins), "wrapper": wrapper, "repeats": dataset.repeats}
+    return Job(method, spec.protocol, split, spec.seed, *about, **there)
 
 
 def _metrics(spec: CellSpec, plugins: tuple[PluginFile, ...]) -> dict[str, str]:

@@ -36,6 +36,7 @@ from bench.stats.rank_tests import (
     ranks_per_dataset,
     wilcoxon_holm,
 )
+from bench.stats.replication import Repetition, datasets_by_test, repetition
 from bench.stats.settings import Margin, Settings, Verdict
 from bench.stats.tests import (
     equivalence_test,
@@ -50,7 +51,7 @@ from bench.stats.tests import (
 
 __all__ = ["CellCounts", "Comparison", "DatasetComparison", "Estimate", "Interval", "LostCells", "Margin", "Measure"]
 __all__ += ["MethodRank", "MetricLike", "OverallComparison", "PairTest", "PairwiseTests", "Posterior", "Profile"]
-__all__ += ["Ranking", "Repeats", "Settings", "Verdict"]
+__all__ += ["Ranking", "Repeats", "Repetition", "Settings", "Verdict"]
 __all__ += ["adjust_p_values", "average_ranks", "bca_interval", "benjamini_hochberg", "cliffs_delta", "compare"]
 __all__ += ["compare_all_pairs", "compare_each", "correlated_t_test", "critical_difference", "cut_interval"]
 __all__ += [
@@ -73,6 +74,7 @@ __all__ += [
     "percentile_interval",
     "performance_profile",
 ]
-__all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "signed_rank"]
-__all__ += ["sign_test", "smallest_permutation_p", "standardised_difference", "superiority", "t_interval", "t_test"]
-__all__ += ["unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
+__all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "repetition"]
+__all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
+__all__ += ["datasets_by_test"]
+__all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]

@@ -14,7 +14,8 @@ from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare import FEWEST_PAIRS
 from bench.stats.effects import paired_superiority
 from bench.stats.equal_draws import draws_of
-from bench.stats.pairing import MetricLike, grids, losses, splits_overlap
+from bench.stats.pairing import MetricLike, grids, losses
+from bench.stats.replication import Repetition, repetition
 from bench.stats.settings import Settings
 from bench.stats.tests import Array
 
@@ -30,6 +31,7 @@ class PairwiseTests:
     gain: Array  # mean loss of the other minus that of the method: above 0, the method is better
     p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
     wins: Array  # the share of pairs in which the method is better; ties count half
+    repetition: Repetition  # how the repeats are related, which decides on the test
 
     def better(self, p_adjusted: Array, alpha: float) -> Array:
         """Return 1 where a method is better by these p-values, -1 where it is worse, 0 where neither is shown."""
@@ -45,14 +47,14 @@ def compare_all_pairs(
     """
     counts = CellCounts.of(cells)
     wanted = {measure.name: measure for measure in measures}
-    shares: dict[str, float] = {}  # test shares; the same for all metrics of a dataset
+    related: dict[str, Repetition] = {}  # the same for all metrics of a dataset
     tables = []
     for grid in grids(frame, list(wanted)):
-        if grid.dataset not in shares:
-            overlap = splits_overlap(grid.dataset, grid.splits, counts)
-            shares[grid.dataset] = settings.test_share if overlap else 0.0
+        if grid.dataset not in related:
+            found = repetition(grid.dataset, grid.splits, counts)
+            related[grid.dataset] = found.overridden(settings.test_share)
         numbers = losses(grid.values.T, wanted[grid.metric])
-        table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, shares[grid.dataset])
+        table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, related[grid.dataset])
         tables.append(_at_equal_draws(table, wanted[grid.metric], counts))
     return tables
 
@@ -66,8 +68,10 @@ def _at_equal_draws(table: PairwiseTests, measure: MetricLike, counts: CellCount
     return replace(table, pairs=np.where(differ, 0.0, table.pairs), gain=gain, p=p, wins=wins)
 
 
-def _compare_grid(dataset: str, metric: str, methods: Sequence[str], values: Array, share: float) -> PairwiseTests:
-    count = len(methods)
+def _compare_grid(
+    dataset: str, metric: str, methods: Sequence[str], values: Array, related: Repetition
+) -> PairwiseTests:
+    count, share = len(methods), related.test_share
     finite = np.isfinite(values)
     both = finite[:, None, :] & finite[None, :, :]
     pairs = both.sum(axis=-1).astype(np.float64)
@@ -81,7 +85,7 @@ def _compare_grid(dataset: str, metric: str, methods: Sequence[str], values: Arr
         kept = both[i, j]
         if kept.any():
             gain[i, j], p[i, j], wins[i, j] = _test(values[i, kept], values[j, kept], share)
-    return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins)
+    return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins, related)
 
 
 def _test(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:

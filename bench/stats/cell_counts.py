@@ -1,4 +1,4 @@
-"""How many cells ended in which state, from which data and with how many draws, by dataset and method."""
+"""How many cells ended in which state, from which rows and with how many draws, by dataset and method."""
 
 import json
 from collections import Counter
@@ -7,19 +7,22 @@ from typing import Any, Self
 
 import pandas as pd
 
+from bench.spec.replication import Replication
 from bench.spec.spec import spec_or_none
 
 States = Mapping[str, Counter[str]]  # of every method: how many cells are ok, diverged, failed, not run
+Declared = tuple[Replication, float]  # how repeats are related, and the share of test rows
 ByPlace = Mapping[str, Mapping[str, set[Any]]]  # values by dataset and method
 
 
 class CellCounts:
     """The counts of a frame of cells, computed once for all metrics and pairs of methods."""
 
-    def __init__(self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace) -> None:
+    def __init__(self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace, repeats: ByPlace) -> None:
         self._states = states
         self._prints = prints
         self._draws = draws
+        self._repeats = repeats
 
     @classmethod
     def of(cls, cells: "Cells") -> "CellCounts":
@@ -29,6 +32,7 @@ class CellCounts:
         states: dict[str, dict[str, Counter[str]]] = {}
         prints: dict[str, dict[str, set[str]]] = {}
         draws: dict[str, dict[str, set[int]]] = {}
+        repeats: dict[str, dict[str, set[Declared]]] = {}
         if cells is not None:
             statuses = cells["status"].fillna("not run").tolist()
             specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
@@ -38,9 +42,12 @@ class CellCounts:
                 states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
                 if (known := spec_or_none(spec)) is not None:
                     prints.setdefault(dataset, {}).setdefault(method, set()).add(known.data)
-                if (count := _draws_of(training)) is not None:
+                count, declared = _read(training)
+                if count is not None:
                     draws.setdefault(dataset, {}).setdefault(method, set()).add(count)
-        return cls(states, prints, draws)
+                if declared is not None:
+                    repeats.setdefault(dataset, {}).setdefault(method, set()).add(declared)
+        return cls(states, prints, draws, repeats)
 
     def only(self, methods: Collection[str]) -> Self:
         """Return the counts of these methods alone."""
@@ -48,6 +55,7 @@ class CellCounts:
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._states.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._prints.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._draws.items()},
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._repeats.items()},
         )
 
     def states(self, dataset: str) -> States:
@@ -58,7 +66,11 @@ class CellCounts:
         """Return the methods that have cells on some dataset."""
         return {method for own in self._states.values() for method in own}
 
-    def splits_overlap(self, dataset: str) -> bool | None:
+    def repeats(self, dataset: str) -> frozenset[Declared]:
+        """Return how the cells of a dataset say that repeats are related; empty where none says it."""
+        return frozenset[Declared]().union(*self._repeats.get(dataset, {}).values())
+
+    def rows_differ(self, dataset: str) -> bool | None:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
         return len(prints) > 1 if prints else None
@@ -68,12 +80,14 @@ class CellCounts:
         return frozenset(self._draws.get(dataset, {}).get(method, ()))
 
 
-def _draws_of(training: object) -> int | None:
-    """Return the number of functions behind a cell's forecast, from its record of the training."""
-    if not isinstance(training, str) or '"draws"' not in training:
-        return None
-    count = json.loads(training).get("draws")
-    return count if isinstance(count, int) else None
+def _read(training: object) -> tuple[int | None, Declared | None]:
+    """Return the number of functions behind a cell's forecast and how its repeats are related, from its record."""
+    if not isinstance(training, str) or not ('"draws"' in training or '"repeats"' in training):
+        return None, None
+    record = json.loads(training)
+    count, repeats = record.get("draws"), record.get("repeats")
+    declared = (repeats["kind"], float(repeats["test_share"])) if repeats else None
+    return count if isinstance(count, int) else None, declared
 
 
 Cells = pd.DataFrame | CellCounts | None  # the cells of a suite, or their counts where they were counted before

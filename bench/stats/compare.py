@@ -32,6 +32,7 @@ from bench.stats.pairing import (
     pair_repeats,
     require_better,
 )
+from bench.stats.replication import Repetition
 from bench.stats.settings import Settings, Verdict
 from bench.stats.shape import Shape, shape
 from bench.stats.tests import Array
@@ -57,7 +58,8 @@ class DatasetComparison:
     direction: Direction
     target: float | None
     pairs: int
-    test_share: float  # 0: independent repeats
+    test_share: float  # that the test is corrected for; 0: independent repeats, or seeds on one split
+    repetition: Repetition  # how the repeats are related, and who says so
     mean_a: float = math.nan
     mean_b: float = math.nan
     difference: float = math.nan
@@ -198,10 +200,12 @@ def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> Non
 
 
 def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
-    share = settings.test_share if repeated.overlap else 0.0
+    related = repeated.repetition.overridden(settings.test_share)
+    share = related.test_share
     pairs = repeated.values.shape[1]
-    row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share)
+    row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share, related)
     row = replace(row, lost=repeated.lost, messages=repeated.messages)
+    row = _note(row, related.note) if related.note else row
     if repeated.refused:
         return _note(row, repeated.refused)
     if pairs == 0:

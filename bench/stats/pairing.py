@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
 from bench.stats.cell_counts import CellCounts, States
+from bench.stats.replication import Repetition, repetition
 from bench.stats.tests import Array
 
 Direction = Literal["lower", "higher", "target", "none"]
@@ -95,7 +96,7 @@ class Repeats:
     values: Array
     lost: tuple[LostCells, ...]
     unpaired: int  # repeats that only some of the methods have
-    overlap: bool  # the repeats are different splits of the data, not only different seeds
+    repetition: Repetition  # how the repeats are related
     messages: tuple[str, ...] = field(default=())
     refused: str = ""  # why the methods cannot be compared by this metric; there are no values then
 
@@ -184,16 +185,10 @@ def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     worse = [one.method for one in lost if one.diverged or one.infinite]
     if worse:
         messages.append(f"diverged and infinite values are not in the means, which favours {' and '.join(worse)}")
-    overlap = splits_overlap(grid.dataset, grid.splits[whole], counts)
-    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, overlap, tuple(messages))
+    related = repetition(grid.dataset, grid.splits[whole], counts)
+    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, related, tuple(messages))
 
 
 def _lost(method: str, infinite: int, states: States) -> LostCells:
     own = states.get(method, Counter())
     return LostCells(method, own["diverged"], own["failed"], own["not run"], infinite)
-
-
-def splits_overlap(dataset: str, splits: NDArray[Any], counts: CellCounts) -> bool:
-    """Whether repeats differ in their rows: by the hash of the data in a cell's specification, else by split."""
-    known = counts.splits_overlap(dataset)
-    return len(np.unique(splits)) > 1 if known is None else known

@@ -46,7 +46,7 @@ class Settings:
     power: float = 0.8
     correction: Correction = "holm"
     margin: Margin = Margin()
-    test_share: float = 0.1  # share of test rows, where repeats are different splits; 0: independent repeats
+    test_share: float | None = None  # of test rows in overlapping splits; None: as declared; 0: independent repeats
     resamples: int = 10_000
     seed: int = 0  # of the bootstrap and of sampled permutations
 
@@ -54,7 +54,7 @@ class Settings:
         for name in ("alpha", "level", "power"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise UserError(f"{name} {getattr(self, name):g}: expected a number between 0 and 1")
-        if not 0.0 <= self.test_share < 1.0:
+        if self.test_share is not None and not 0.0 <= self.test_share < 1.0:
             raise UserError(f"test share {self.test_share:g}: expected 0 (independent repeats) or a share below 1")
         if self.correction not in NAMES:
             raise unknown_name("correction", self.correction, NAMES)

@@ -10,6 +10,7 @@ from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
 from bench.stats.pairing import Direction
 from bench.stats.rank import Ranking
+from bench.stats.replication import datasets_by_test
 from bench.stats.settings import Verdict
 from bench.text_tables import cut
 
@@ -83,15 +84,10 @@ def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator
 
 def _conditions(comparison: Comparison) -> Iterator[str]:
     settings = comparison.settings
-    overlapping = any(row.test_share for row in comparison.rows)
-    tests = "the paired t-test"
-    if overlapping:
-        tests += (
-            " (corrected resampled t, Nadeau-Bengio, where repeats are different splits: "
-            f"{_percent(settings.test_share)} of the rows are assumed to be test rows)"
-        )
+    tests = datasets_by_test((row.dataset, row.repetition) for row in comparison.rows)
+    yield from _wrapped(f"Tests: {tests}.")
     yield from _wrapped(
-        f"p: {tests}, {comparison.family}; a verdict needs p < {settings.alpha:g}. "
+        f"p: {comparison.family}; a verdict needs p < {settings.alpha:g}. "
         "Wins: the share of pairs in which A is better, ties count half. "
         f"Margin: {settings.margin}; equivalent means within it by two one-sided t-tests. "
         f"Intervals: the hull of the BCa bootstrap and the t interval, each {_percent(settings.level)} by itself. "

@@ -11,6 +11,7 @@ import numpy as np
 from bench.api import Array, Dataset, Split
 from bench.errors import UserError
 from bench.plan.cells import checked
+from bench.spec.replication import check_replication
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
@@ -49,6 +50,7 @@ def dataset_checks() -> Iterator[Check[DatasetSubject]]:
     yield Check("stated-shape", "the shape it states is the one it has", _stated_shape)
     yield Check("same-rows", "the same split number gives the same rows", _same_rows)
     yield Check("splits-differ", "another split number gives other rows", _splits_differ)
+    yield Check("repeats", "splits are related as it declares: independent, overlapping splits, or seeds", _repeats)
     yield Check("disjoint", "no test row is a training row, unless a note says so", _disjoint)
     yield Check("isolated", "a caller who writes into the arrays does not change the next load", _isolated)
     yield Check("global-randomness", "global random generators are untouched", _global_randomness)
@@ -110,14 +112,43 @@ def _same_rows(subject: DatasetSubject) -> None:
     require(_same(subject.first, again), message)
 
 
-def _splits_differ(subject: DatasetSubject) -> None:
-    first = subject.first
+def _second(subject: DatasetSubject) -> Split:
+    """Return split 1; raise NotApplicable if there is none."""
     try:
-        second = subject.load(1)
+        return subject.load(1)
     except UserError as error:
         raise NotApplicable(f"it has one split and says so: {error}") from None
-    message = "splits 0 and 1 are the same; use the split's number, or raise UserError for a split that does not exist"
+
+
+def _splits_differ(subject: DatasetSubject) -> None:
+    if subject.plugin.repeats == "seeds":
+        raise NotApplicable("it declares that repeats are seeds on one split")
+    first, second = subject.first, _second(subject)
+    message = (
+        "splits 0 and 1 are the same; use the split's number, raise UserError for a split that does not exist, or "
+        "declare repeats = 'seeds'"
+    )
     require(not _same(first, second), message)
+
+
+def _repeats(subject: DatasetSubject) -> None:
+    """Training rows decide: where they overlap, repeats are correlated."""
+    declared, first, second = subject.plugin.repeats, subject.first, _second(subject)
+    check_replication(declared)
+    known = set(_hashes(first.train_x, first.train_y))
+    common = float(np.mean([row in known for row in _hashes(second.train_x, second.train_y)]))
+    share = f"{common:.1%} of the training rows of split 1 are in split 0"
+    if declared == "independent":
+        require(common == 0, f"repeats = 'independent', but {share}; declare repeats = 'splits'")
+    elif declared == "splits":
+        require(
+            common > 0, f"repeats = 'splits', but {share}; where every split is fresh, declare repeats = 'independent'"
+        )
+    else:
+        same = np.array_equal(first.train_x, second.train_x) and np.array_equal(first.train_y, second.train_y)
+        require(
+            same, f"repeats = 'seeds', but splits 0 and 1 train on other rows ({share}); declare repeats = 'splits'"
+        )
 
 
 def _disjoint(subject: DatasetSubject) -> None:

@@ -36,7 +36,7 @@ def test_methods_far_apart_have_places_of_their_own(store: Store) -> None:
         ("c", 3, ""),
         ("d", 4, ""),
     ]
-    assert board.test == "paired t-test, Holm over 6 pairs of methods"
+    assert board.test == "paired t-test (seeds on one split), Holm over 6 pairs of methods"
 
 
 def test_methods_that_do_not_differ_are_all_first_and_in_one_group(store: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.spec.spec import read_spec
-from bench.stats import CellCounts, Measure, compare, compare_each
+from bench.stats import CellCounts, Measure, Repetition, compare, compare_each
 from bench.stats.pairing import grids, pair_repeats
 
 Results = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
@@ -75,11 +75,12 @@ def test_data_that_differs_between_other_methods_is_no_overlap_of_these(results:
     frame, cells = results({("d", "x"): [1.0, 2.0], ("d", "y"): [2.0, 3.0], ("d", "z"): [2.0, 2.0]})
     cells.loc[cells["method"] == "z", "spec"] = other_data(cells)
     counts = CellCounts.of(cells)
-    assert counts.splits_overlap("d") is True
-    assert counts.only(["x", "y"]).splits_overlap("d") is False
-    assert CellCounts.of(cells.drop(columns="spec")).splits_overlap("d") is None
-    assert pair_repeats(frame, Measure("rmse"), ["x", "y"], counts)[0].overlap
-    assert not pair_repeats(frame, Measure("rmse"), ["x", "y"], counts.only(["x", "y"]))[0].overlap
+    assert counts.rows_differ("d") is True
+    assert counts.only(["x", "y"]).rows_differ("d") is False
+    assert CellCounts.of(cells.drop(columns="spec")).rows_differ("d") is None
+    assert pair_repeats(frame, Measure("rmse"), ["x", "y"], counts)[0].repetition.kind == "splits"
+    own = pair_repeats(frame, Measure("rmse"), ["x", "y"], counts.only(["x", "y"]))[0]
+    assert own.repetition == Repetition("seeds", declared=False)
 
 
 @pytest.mark.parametrize("same_rows", [True, False])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bench.api import Dataset, Split
+from bench.api import Dataset, Replication, Split
 from bench.errors import UserError
 from bench.testing import dataset_checks, verify
 
@@ -20,6 +20,7 @@ class Healthy(Dataset):
     rows: int = 40
 
     task = "regression"
+    repeats: ClassVar[Replication] = "independent"
     source, licence = "generated", "none needed"
     shape = (40, 2)
 
@@ -35,6 +36,7 @@ class NoDefault(Dataset):
     rows: int
 
     task, source, licence = "regression", "generated", "none needed"
+    repeats = "independent"
 
     def load(self, split: int) -> Split:
         return Healthy().load(split)
@@ -103,8 +105,19 @@ class Changing(Healthy):
 class OneSplit(Healthy):
     """Springs whatever the split."""
 
+    repeats = "splits"
+
     def load(self, split: int) -> Split:
         return super().load(0)
+
+
+@dataclass(frozen=True)
+class Overlapping(Healthy):
+    """Springs of one table, said to be fresh ones for every split."""
+
+    def load(self, split: int) -> Split:
+        x = np.random.default_rng([4, split]).permutation(np.random.default_rng(4).normal(size=(self.rows, 2)))
+        return Split("regression", x[10:], x[10:].sum(1), x[:10], x[:10].sum(1))
 
 
 @dataclass(frozen=True)
@@ -155,6 +168,7 @@ BROKEN: dict[str, Dataset] = {
     "stated-shape": OtherShape(),
     "same-rows": Changing(),
     "splits-differ": OneSplit(),
+    "repeats": Overlapping(),
     "disjoint": Leaking(),
     "isolated": Shared(),
     "global-randomness": GlobalNumbers(),
