@@ -137,18 +137,10 @@ def _repeats(subject: DatasetSubject) -> None:
     check_replication(declared)
     known = set(_hashes(first.train_x, first.train_y))
     common = float(np.mean([row in known for row in _hashes(second.train_x, second.train_y)]))
-    share = f"{common:.1%} of the training rows of split 1 are in split 0"
-    if declared == "independent":
-        require(common == 0, f"repeats = 'independent', but {share}; declare repeats = 'splits'")
-    elif declared == "splits":
-        require(
-            common > 0, f"repeats = 'splits', but {share}; where every split is fresh, declare repeats = 'independent'"
-        )
-    else:
-        same = np.array_equal(first.train_x, second.train_x) and np.array_equal(first.train_y, second.train_y)
-        require(
-            same, f"repeats = 'seeds', but splits 0 and 1 train on other rows ({share}); declare repeats = 'splits'"
-        )
+    same = np.array_equal(first.train_x, second.train_x) and np.array_equal(first.train_y, second.train_y)
+    fits = {"independent": common == 0, "splits": common > 0, "seeds": same}[declared]
+    share, right = f"{common:.1%} of the training rows of split 1 are in split 0", "splits" if common else "independent"
+    require(fits, f"repeats = {declared!r}, but {share}; declare repeats = {right!r}")
 
 
 def _disjoint(subject: DatasetSubject) -> None:

@@ -5,6 +5,7 @@ from sklearn.datasets import load_diabetes, load_digits
 from bench.api import Dataset, Split
 from bench.plan.cells import checked
 from bench.plugins.registry import Registry
+from bench.testing import verify
 from bench.testing.isolation import global_generators_untouched
 
 
@@ -41,6 +42,12 @@ def test_a_downloaded_dataset_keeps_its_contract(name: str) -> None:
         return
     assert not np.array_equal(first.train_x, second.train_x)
     assert not np.array_equal(first.test_x, second.test_x)
+
+
+@pytest.mark.parametrize("name", REGISTRY.plugins("dataset"))
+def test_splits_are_related_as_the_dataset_declares(name: str) -> None:
+    (verdict,) = verify(make(name), ["repeats"])
+    assert verdict.state == "ok" or make(name).skip(), verdict.message
 
 
 def test_diabetes_is_scikit_learns_in_its_own_units() -> None:

@@ -105,7 +105,7 @@ class Changing(Healthy):
 class OneSplit(Healthy):
     """Springs whatever the split."""
 
-    repeats = "splits"
+    repeats: ClassVar[Replication] = "splits"
 
     def load(self, split: int) -> Split:
         return super().load(0)
@@ -240,3 +240,32 @@ class Repeating(Leaking):
 def test_duplicates_that_are_noted_are_no_fault() -> None:
     (verdict,) = verify(Repeating(), ["disjoint"])
     assert verdict.state == "ok"
+
+
+@dataclass(frozen=True)
+class SaidToBeSeeds(Healthy):
+    """Fresh springs, said to be the same."""
+
+    repeats = "seeds"
+
+
+@dataclass(frozen=True)
+class SaidToBeSplits(Healthy):
+    """Fresh springs, said to be of one table."""
+
+    repeats = "splits"
+
+
+@dataclass(frozen=True)
+class SeedsOnly(OneSplit):
+    """The same springs whatever the split."""
+
+    repeats = "seeds"
+
+
+def test_a_wrong_declaration_of_repeats_is_told_the_right_one() -> None:
+    for plugin, advice in ((SaidToBeSeeds(), "'independent'"), (SaidToBeSplits(), "'independent'")):
+        (verdict,) = verify(plugin, ["repeats"])
+        assert verdict.state == "failed"
+        assert f"declare repeats = {advice}" in verdict.message
+    assert {v.state for v in verify(SeedsOnly(), ["repeats", "splits-differ"])} == {"ok", "not applicable"}
