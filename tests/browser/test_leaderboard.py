@@ -75,7 +75,7 @@ def test_the_table_shows_what_the_document_holds(open_page: Open, site: Path) ->
         assert chosen(page).count() == 1
         assert names(page) == [entry["method"] for entry in board["entries"]]
         places = chosen(page).locator("td.place").all_inner_texts()
-        assert places == [str(entry["place"]) for entry in board["entries"]]
+        assert places == [str(entry["place"] or "–") for entry in board["entries"]]
         assert page.locator(".board:visible").count() == 1
 
 
