@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick check walkthroughs gate bench bench-compare faults thorough package-test docs validity picture clean
+.PHONY: demo test test-quick test-faults check walkthroughs gate bench bench-compare faults thorough package-test docs validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -21,6 +21,10 @@ test-quick: .venv/installed-test
 # What the documents tell users to do is done, command by command, and what 'uqbench new' writes is installed and run.
 walkthroughs: .venv/installed-test
 	$(BIN)/python -m pytest tests/walkthroughs -o addopts="--import-mode=importlib -rs" -n $(TEST_PROCESSES)
+
+# Runs on every engine in processes of their own, some of which are killed: they mostly wait.
+test-faults: .venv/installed-test
+	$(BIN)/python -m pytest tests/faults -o addopts="--import-mode=importlib -rs" -n $(TEST_PROCESSES) --dist worksteal
 
 check: .venv/installed-test
 	$(BIN)/ruff check
@@ -43,7 +47,7 @@ bench-compare: .venv/installed-bench
 
 # The long forms of tests: fifty kills, all checks over all plug-ins, the scaffolded package in a venv made from nothing.
 faults: .venv/installed-test
-	UQBENCH_FAULTS=50 $(BIN)/python -m pytest tests/faults/test_kills.py -s
+	UQBENCH_FAULTS=50 $(BIN)/python -m pytest tests/faults/test_kills.py -s -o addopts=--import-mode=importlib
 
 thorough: .venv/installed-test
 	UQBENCH_THOROUGH=1 $(BIN)/python -m pytest tests/testing -n $(TEST_PROCESSES) --dist loadfile
