@@ -15,7 +15,7 @@ gc.disable()
 ROOT = Path(__file__).resolve().parents[1]
 
 # The files that take longest, begun first, so that no process is left alone with one of them at the end.
-LONG = ("tests/testing/test_builtins.py", "tests/browser", "tests/training/test_stack.py", "tests/run", "tests/training")
+LONG = ("tests/testing/test_builtins", "tests/browser", "tests/training/test_stack.py", "tests/run", "tests/training")
 
 # A test that starts a process, a server or a browser is slow; others that take more than half a second say so.
 SLOW_FIXTURES = {"uqbench", "python", "browser", "server", "cluster"}
