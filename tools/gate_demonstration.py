@@ -154,7 +154,7 @@ def demonstrations() -> Iterator[tuple[str, int, str]]:
             store.close()
             command = ("gate", "suite.toml", "--plugin", "mine.py", "--baseline", "known.json", "--store", "now.db")
             code, text = _uqbench(folder, *command, "--json", wanted=(0, 1))
-            yield case.name, code, _said(text)
+            yield case.name, code, _verdicts_in_words(text)
 
 
 def _uqbench(folder: Path, *arguments: str, wanted: tuple[int, ...] = (0,)) -> tuple[int, str]:
@@ -186,9 +186,9 @@ def _make_known(path: Path) -> None:
     store.close()
 
 
-def _said(text: str) -> str:
+def _verdicts_in_words(printed: str) -> str:
     """Return what a gate said about metrics and plug-ins that changed, or else its summary."""
-    found = json.loads(text)
+    found = json.loads(printed)
     said = [_sentence(row) for row in found["rows"] if row["verdict"] not in ("identical", "new")]
     return "; ".join(said + [f"plug-in: {line}" for line in found["plugins"]]) or found["summary"]
 

@@ -4,7 +4,8 @@ All arrays are [T, N, C]: T draws at N rows over C classes.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -36,13 +37,18 @@ class ClassPrediction(ABC):
         """N, the number of rows."""
         return int(self.probabilities.shape[1])
 
-    @abstractmethod
     def rows(self, index: slice | NDArray[Any]) -> Self:
         """Return the prediction at some of the rows."""
+        return self._map(lambda values: values[:, index])
 
-    @abstractmethod
     def draws(self, first: int | None) -> Self:
         """Return the first draws."""
+        return self._map(lambda values: values[:first])
+
+    def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
+        """Return the prediction with its arrays [T, N, C] changed."""
+        changed = {field.name: change(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **changed)  # type: ignore[type-var]  # subclasses are dataclasses
 
     @property
     def states_model(self) -> bool:
@@ -79,14 +85,6 @@ class Probabilities(ClassPrediction):
         require_distributions(values, "probabilities")
         object.__setattr__(self, "values", values)
 
-    def rows(self, index: slice | NDArray[Any]) -> Self:
-        """Return the probabilities at some of the rows."""
-        return replace(self, values=self.values[:, index])
-
-    def draws(self, first: int | None) -> Self:
-        """Return the first draws."""
-        return replace(self, values=self.values[:first])
-
     @property
     def probabilities(self) -> NDArray[Any]:
         """The probabilities as stated."""
@@ -104,14 +102,6 @@ class Logits(ClassPrediction):
         if values.shape[-1] < 2:
             raise UserError("logits: one class only; give a binary classifier two columns")
         object.__setattr__(self, "values", values)
-
-    def rows(self, index: slice | NDArray[Any]) -> Self:
-        """Return the logits at some of the rows."""
-        return replace(self, values=self.values[:, index])
-
-    def draws(self, first: int | None) -> Self:
-        """Return the first draws."""
-        return replace(self, values=self.values[:first])
 
     @property
     def probabilities(self) -> FloatArray:
@@ -134,14 +124,6 @@ class Dirichlet(ClassPrediction):
         if values.min() <= 0:
             raise UserError(f"concentration: lowest value is {float(values.min()):.6g}, must be above 0")
         object.__setattr__(self, "concentration", values)
-
-    def rows(self, index: slice | NDArray[Any]) -> Self:
-        """Return the distributions at some of the rows."""
-        return replace(self, concentration=self.concentration[:, index])
-
-    def draws(self, first: int | None) -> Self:
-        """Return the first draws."""
-        return replace(self, concentration=self.concentration[:first])
 
     @property
     def strength(self) -> FloatArray:

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -121,3 +121,10 @@ def check_reason(reason: object) -> None:
     """`skip` returns None, or a reason in one line."""
     good = reason is None or (isinstance(reason, str) and reason.strip() and "\n" not in reason)
     require(good, f"skip returned {reason!r}; return None, or one line that says why and what to do")
+
+
+def check_reasons(reasons: Sequence[object]) -> None:
+    """Each is None or a reason, and one of them is None: a plug-in skips not every task."""
+    for reason in reasons:
+        check_reason(reason)
+    require(None in reasons, "skip refuses both regression and classification on rows of numbers")

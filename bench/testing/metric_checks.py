@@ -170,25 +170,20 @@ def _classification(*, right: bool = True) -> tuple[Any, Any]:
 
 def ordinary() -> dict[str, Forecast]:
     """Return forecasts that have everything and nothing unusual."""
-    one, (labels, chances) = _regression(), _classification()
-    plain = Forecast("regression", one["observed"], one["draws"], None, 0.5, SCALE)
-    stated = Forecast("regression", one["observed"], one["draws"], one["stated"], 0.5, SCALE)
-    return {
-        "regression": plain,
-        "stated-variance": stated,
-        "classification": Forecast("classification", labels, chances),
-    }
+    return _complete(_regression(), _classification())
 
 
 def far_off() -> dict[str, Forecast]:
     """Return the same observations with forecasts that are far off."""
-    one, (labels, chances) = _regression(shift=25.0), _classification(right=False)
-    plain = Forecast("regression", one["observed"], one["draws"], None, 0.5, SCALE)
-    stated = Forecast("regression", one["observed"], one["draws"], one["stated"], 0.5, SCALE)
+    return _complete(_regression(shift=25.0), _classification(right=False))
+
+
+def _complete(one: dict[str, Any], classes: tuple[Any, Any]) -> dict[str, Forecast]:
+    """Return forecasts of numbers, of numbers with stated variances, and of classes."""
     return {
-        "regression": plain,
-        "stated-variance": stated,
-        "classification": Forecast("classification", labels, chances),
+        "regression": Forecast("regression", one["observed"], one["draws"], None, 0.5, SCALE),
+        "stated-variance": Forecast("regression", one["observed"], one["draws"], one["stated"], 0.5, SCALE),
+        "classification": Forecast("classification", *classes),
     }
 
 

@@ -45,10 +45,7 @@ def wrapper_checks() -> Iterator[Check[WrapperSubject]]:
 
 
 def _skip(subject: WrapperSubject) -> None:
-    reasons = [subject.plugin.skip(problem) for problem in PROBLEMS.values()]
-    for reason in reasons:
-        declarations.check_reason(reason)
-    require(None in reasons, "skip refuses both regression and classification on rows of numbers")
+    declarations.check_reasons([subject.plugin.skip(problem) for problem in PROBLEMS.values()])
 
 
 def _inner_method(subject: WrapperSubject) -> None:
