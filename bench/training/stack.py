@@ -45,6 +45,7 @@ from bench.training.precision import warn_of_emulation
 from bench.training.slot import Slot
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
 from bench.training.tracing import compiler_found
+from bench.training.usage import add_steps
 
 SECONDS_BETWEEN_REPORTS = 1.0
 NETWORK = ("params", "buffers", "memory")  # the tensors of a trained network
@@ -171,6 +172,7 @@ class _Stack:
                     yield number, self._result(place, slot, end)
 
     def _train_epoch(self) -> list[float]:
+        add_steps(self.steps, sum(slot is not None for slot in self.slots), len(self.slots))
         full, size, rest = self.model.full_batches, self.model.batch_rows, self.model.partial_rows
         order = self._per_slot(lambda slot: slot.order(), full * size + rest)
         # Steps in front, so that the rows of a step are contiguous.
