@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from bench.cli.options import defaulted, plugin_option, repeated, store_option
+from bench.cli.options import collect_garbage_rarely, defaulted, plugin_option, repeated, store_option
 
 
 @click.command()
@@ -18,6 +18,7 @@ def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[s
 
     A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
     """
+    collect_garbage_rarely()
     from bench.workflow import write_leaderboard
 
     page, found = write_leaderboard(store, out, suites=suites, metrics=metrics, plugins=plugins)

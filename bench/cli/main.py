@@ -13,7 +13,16 @@ from bench import __version__
 from bench.cli.data import data as data_commands
 from bench.cli.gate import COMMANDS as GATE_COMMANDS
 from bench.cli.leaderboard import leaderboard
-from bench.cli.options import data_option, defaulted, fail, json_option, plugin_option, set_data_folder, store_option
+from bench.cli.options import (
+    collect_garbage_rarely,
+    data_option,
+    defaulted,
+    fail,
+    json_option,
+    plugin_option,
+    set_data_folder,
+    store_option,
+)
 from bench.cli.plugins import new, verify
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
@@ -90,6 +99,7 @@ def _better(direction: str, target: float | None) -> str:
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
     """Write a report on the stored results: a page (index.html), Markdown, figures and tables (CSV, LaTeX)."""
+    collect_garbage_rarely()
     from bench.workflow import write_report
 
     click.echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")

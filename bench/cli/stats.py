@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bench.cli.options import defaulted, json_option, plugin_option, repeated, store_option
+from bench.cli.options import collect_garbage_rarely, defaulted, json_option, plugin_option, repeated, store_option
 from bench.errors import unknown_name
 from bench.json_values import without_nan
 
@@ -61,6 +61,7 @@ def compare(
 
     Values are paired by split and seed. The verdict is about A: better, worse, equivalent or inconclusive.
     """
+    collect_garbage_rarely()
     from bench.stats import Margin, Settings
     from bench.stats.text import comparison_lines
     from bench.workflow import compare_methods, load_results
@@ -97,6 +98,7 @@ def rank(
     as_json: bool,
 ) -> None:
     """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ."""
+    collect_garbage_rarely()
     from bench.stats import Settings
     from bench.stats.text import ranking_lines
     from bench.workflow import load_results, rank_methods

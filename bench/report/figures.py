@@ -63,6 +63,9 @@ def _lay_out(figure: "Figure") -> None:
         figure.set_dpi(DOTS)
         engine.execute(figure)
         figure.set_layout_engine(None)
+        for axes in figure.axes:
+            # Titles stay where the layout put them; each file would measure all tick labels again to place them.
+            vars(axes)["_autotitlepos"] = False
 
 
 @contextmanager

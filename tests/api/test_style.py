@@ -113,3 +113,19 @@ def test_the_same_figure_gives_the_same_file() -> None:
         return draw_figure(figure, "same").svg
 
     assert made() == made()
+
+
+def test_a_layout_solved_once_gives_the_image_of_matplotlib_itself() -> None:
+    """The unit of the y-axis, 1e8, is written above it and moves the title away from its default place."""
+
+    def figure() -> Figure:
+        with house_style():
+            figure, axes = panels(2)
+            for axis in axes:
+                axis.plot([0, 3e8])
+                axis.set_title("A title above the unit of the axis")
+        return figure
+
+    plain, own = io.BytesIO(), draw_figure(figure(), "own").png
+    figure().savefig(plain, format="png", dpi=144, metadata={"Software": None})
+    assert own == plain.getvalue()
