@@ -33,7 +33,7 @@ def gap_split(x: Array, y: Array, split: int, name: str, groups: Array | None = 
     check_number(split, x.shape[1], f"{name} has {x.shape[1]} features, so {x.shape[1]} gap splits")
     train, test = gap_indices(x[:, split])
     held_groups = None if groups is None else groups[test]
-    return Split("regression", x[train], y[train], x[test], y[test], test_groups=held_groups)
+    return Split("regression", x[train], y[train], x[test], y[test], test_groups=held_groups, count=x.shape[1])
 
 
 def check_number(split: int, count: int, reason: str) -> None:

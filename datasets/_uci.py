@@ -53,7 +53,7 @@ class Uci(Dataset):
             return gap_split(x, y, split, self.name)
         check_number(split, self.count, f"{self.name} has {self.count} published splits")
         train, test = published_indices(len(y), split)
-        return Split("regression", x[train], y[train], x[test], y[test])
+        return Split("regression", x[train], y[train], x[test], y[test], count=self.count)
 
 
 def straddling(mean: str, largest: str) -> str:

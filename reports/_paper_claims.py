@@ -282,14 +282,13 @@ def _needs(rows: Sequence[stats.DatasetComparison]) -> str:
         return "a larger family of tests than one claim would be decided"
     if any(row.pairs < FEWEST for row in unclear):
         return f"at least {FEWEST} seeds"
-    needed = [row.pairs_for_margin for row in unclear]
-    known = [n for n in needed if n is not None]
+    known = [row.pairs_for_margin for row in unclear if row.plan_is_possible and row.pairs_for_margin is not None]
     if not known:
         return "more than these splits can show"
-    if len(known) < len(needed):
+    if len(known) < len(unclear):
         return (
             f"up to {max(known)} seeds for {plural(len(known), 'difference')} as large as the margin; for "
-            f"{len(needed) - len(known)} more than these splits can show"
+            f"{len(unclear) - len(known)} more than these splits can show"
         )
     return f"{max(known)} seeds for a difference as large as the margin"
 

@@ -151,9 +151,11 @@ def _seeds_needed(comparison: stats.Comparison) -> str:
     if not open_rows:
         few = [row for row in comparison.rows if row.verdict == "inconclusive"]
         return "at least 5" if few else "–"
-    needed = sorted(row.pairs_for_margin if row.pairs_for_margin is not None else math.inf for row in open_rows)
-    middle = needed[len(needed) // 2]
-    return f"{middle:.0f}" if math.isfinite(middle) else "no number (splits overlap)"
+    open_rows.sort(key=lambda row: row.pairs_for_margin if row.pairs_for_margin is not None else math.inf)
+    middle = open_rows[len(open_rows) // 2]
+    if middle.pairs_for_margin is None:
+        return "no number (splits overlap)"
+    return f"{middle.pairs_for_margin}{'' if middle.plan_is_possible else f' ({middle.split_count} splits exist)'}"
 
 
 def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:

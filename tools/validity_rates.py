@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.stats import rank_tests, tests
 from bench.stats.aggregate import improvement_probability, interquartile_mean, interquartile_mean_interval
@@ -12,7 +11,7 @@ from bench.stats.bayes import correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.corrections import benjamini_hochberg, holm
 from bench.stats.effects import pooled_deviation
-from bench.stats.planning import pairs_needed, power
+from bench.stats.planning import power
 from bench.stats.shape import shape
 from bench.stats.tests import Array
 from tools.simulated_studies import NOISES, Noise, noise, overlapping_splits, repeated_runs, unusual_differences
@@ -162,41 +161,6 @@ def power_curves(effects: Sequence[float], studies: int, generator: np.random.Ge
             d = (a - b) / np.sqrt(2.0)
             rates[f"{pairs} pairs, {kind}"] = [_rate(tests.t_test(d + effect)) for effect in effects]
     return rates
-
-
-def planned_power(
-    difference: float,
-    pilot: int,
-    studies: int,
-    generator: np.random.Generator,
-    target: float = 0.8,
-    kind: Noise = "gaussian",
-) -> tuple[float, float, float]:
-    """Return the power of new studies of the size that the planner derives from a pilot study, and the median size.
-
-    The third number is the power where the pilot's standard deviation is taken as known.
-    """
-
-    def differences(shape: tuple[int, ...]) -> Array:
-        a, b = noise(kind, (2, *shape), generator)
-        return np.asarray((a - b) / np.sqrt(2.0))
-
-    def found(sizes: NDArray[np.int64]) -> float:
-        hits = [
-            (tests.t_test(difference + differences((int(count), int(size)))) < ALPHA).sum()
-            for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)
-        ]
-        return float(np.sum(hits)) / len(sizes)
-
-    # Two digits of the standard deviation are enough, and there are few of them to plan for.
-    seen, which = np.unique(differences((studies, pilot)).std(axis=-1, ddof=1).round(2), return_inverse=True)
-
-    def planned(estimated_from: int | None) -> NDArray[np.int64]:
-        needed = (pairs_needed(difference, max(s, 0.01), target=target, estimated_from=estimated_from) for s in seen)
-        return np.array([pairs or 10_000 for pairs in needed])[which]
-
-    sizes = planned(pilot)
-    return found(sizes), float(np.median(sizes)), found(planned(None))
 
 
 def rates_under_skew(studies: int, generator: np.random.Generator) -> Rates:

@@ -18,12 +18,14 @@ from bench.text_tables import markdown_table
 from tools import validity_rates as simulate
 from tools.pages import print_or_replace_part
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, repeated_runs
+from tools.validity_of_plans import plans_by_noise, plans_for_heavy_tails
 from tools.validity_rates import SIZES, Rates
 
 Differences = Callable[[int], Array]  # of so many pairs
 SEEDS = [f"{size} seeds" for size in SIZES]
 SHARES = (0.1, 0.2, 0.33)  # of test rows
 EFFECTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+PLANNED = (0.25, 0.5, 1.0)
 
 
 def report(studies: int) -> Iterable[str]:
@@ -53,14 +55,8 @@ def report(studies: int) -> Iterable[str]:
     yield from _table("Coverage of 95 % intervals over 8 datasets *", rates)
     rates = simulate.power_curves(EFFECTS, studies, generator)
     yield from _table("Power of the paired t-test by standardised effect", rates, [f"{effect:g}" for effect in EFFECTS])
-    rates = {}
-    for pilot in SIZES:
-        for kind in NOISES:
-            small, large = (simulate.planned_power(size, pilot, few, generator, kind=kind) for size in (0.5, 1.0))
-            rates[f"pilot of {pilot}, {kind}"] = [*small[::2], *large[::2]]
-    columns = ["effect 0.5", "0.5, deviation taken as known", "effect 1", "1, deviation taken as known"]
-    yield from _table("Power of new studies of the planned size, 80 % promised *", rates, columns)
-    repeated = 100 * simulate.second_looks(studies, generator)
+    yield from _plans(studies, few)
+    repeated = 100 * simulate.second_looks(studies, np.random.default_rng([2026, 3]))
     yield ""
     yield f"Testing 5 seeds, adding 10 where nothing was found and testing again: {repeated:.1f} % false positives."
     rates = simulate.rates_under_skew(studies, np.random.default_rng(2026))
@@ -68,6 +64,17 @@ def report(studies: int) -> Iterable[str]:
     # A generator of its own: a share more or less changes no other table.
     rates = simulate.false_positives_by_share(SHARES, studies, np.random.default_rng([2026, 1]))
     yield from _table("Overlapping splits: false positives at 5 % by the share of test rows", rates)
+
+
+def _plans(studies: int, few: int) -> Iterable[str]:
+    """Yield the tables of the planner; a generator of their own, so that they change no other table."""
+    generator = np.random.default_rng([2026, 2])
+    rates = plans_by_noise((0.5, 1.0), few, generator)
+    columns = ["effect 0.5", "0.5, deviation taken as known", "effect 1", "1, deviation taken as known"]
+    yield from _table("Power of new studies of the planned size, 80 % promised *", rates, columns)
+    rates = plans_for_heavy_tails(PLANNED, studies, generator)
+    title = "The same where differences are Student t with 3 degrees of freedom, alone and in a family"
+    yield from _table(title, rates, [f"effect {effect:g}" for effect in PLANNED])
 
 
 def _exchangeable(kind: Noise, studies: int, generator: np.random.Generator, pairs: int) -> Array:

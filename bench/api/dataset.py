@@ -37,6 +37,7 @@ class Split:
     test_truth: Array | None = None  # the noise-free target at the test rows, where it is known
     test_groups: Array | None = None  # the group of each test row, by name: metrics are also scored by group
     about: str = ""  # what rows these are, where a dataset may return one or another
+    count: int | None = None  # how many splits the dataset has; None: as many as are asked for
 
     @property
     def test_share(self) -> float:

@@ -74,7 +74,8 @@ class Job:
         """Return the part of the stored record that says how the repeats of its dataset are related."""
         if self.repeats is None:
             return {}
-        return {"repeats": {"kind": self.repeats, "test_share": self.split.test_share}}
+        record = {"kind": self.repeats, "test_share": self.split.test_share}
+        return {"repeats": record if self.split.count is None else {**record, "splits": self.split.count}}
 
     def search_record(self) -> dict[str, Any]:
         """Return the part of the stored record that is about the search, if there was one."""

@@ -18,11 +18,14 @@ ByPlace = Mapping[str, Mapping[str, set[Any]]]  # values by dataset and method
 class CellCounts:
     """The counts of a frame of cells, computed once for all metrics and pairs of methods."""
 
-    def __init__(self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace, repeats: ByPlace) -> None:
+    def __init__(
+        self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace, repeats: ByPlace, splits: ByPlace
+    ) -> None:
         self._states = states
         self._prints = prints
         self._draws = draws
         self._repeats = repeats
+        self._splits = splits
 
     @classmethod
     def of(cls, cells: "Cells") -> "CellCounts":
@@ -33,6 +36,7 @@ class CellCounts:
         prints: dict[str, dict[str, set[str]]] = {}
         draws: dict[str, dict[str, set[int]]] = {}
         repeats: dict[str, dict[str, set[Declared]]] = {}
+        splits: dict[str, dict[str, set[int]]] = {}
         if cells is not None:
             statuses = cells["status"].fillna("not run").tolist()
             specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
@@ -42,12 +46,14 @@ class CellCounts:
                 states.setdefault(dataset, {}).setdefault(method, Counter())[status] += 1
                 if (known := spec_or_none(spec)) is not None:
                     prints.setdefault(dataset, {}).setdefault(method, set()).add(known.data)
-                count, declared = _read(training)
+                count, declared, existing = _read(training)
                 if count is not None:
                     draws.setdefault(dataset, {}).setdefault(method, set()).add(count)
                 if declared is not None:
                     repeats.setdefault(dataset, {}).setdefault(method, set()).add(declared)
-        return cls(states, prints, draws, repeats)
+                if existing is not None:
+                    splits.setdefault(dataset, {}).setdefault(method, set()).add(existing)
+        return cls(states, prints, draws, repeats, splits)
 
     def only(self, methods: Collection[str]) -> Self:
         """Return the counts of these methods alone."""
@@ -56,6 +62,7 @@ class CellCounts:
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._prints.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._draws.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._repeats.items()},
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._splits.items()},
         )
 
     def states(self, dataset: str) -> States:
@@ -70,6 +77,10 @@ class CellCounts:
         """Return how the cells of a dataset say that repeats are related; empty where none says it."""
         return frozenset[Declared]().union(*self._repeats.get(dataset, {}).values())
 
+    def split_count(self, dataset: str) -> int | None:
+        """Return how many splits a dataset has by its cells; None: as many as are asked for, or no cell says it."""
+        return min(set[int]().union(*self._splits.get(dataset, {}).values()), default=None)
+
     def rows_differ(self, dataset: str) -> bool | None:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""
         prints = set[str]().union(*self._prints.get(dataset, {}).values())
@@ -80,14 +91,14 @@ class CellCounts:
         return frozenset(self._draws.get(dataset, {}).get(method, ()))
 
 
-def _read(training: object) -> tuple[int | None, Declared | None]:
-    """Return the number of functions behind a cell's forecast and how its repeats are related, from its record."""
+def _read(training: object) -> tuple[int | None, Declared | None, int | None]:
+    """Return from a cell's record the functions behind its forecast, how repeats are related, how many splits exist."""
     if not isinstance(training, str) or not ('"draws"' in training or '"repeats"' in training):
-        return None, None
+        return None, None, None
     record = json.loads(training)
     count, repeats = record.get("draws"), record.get("repeats")
     declared = (repeats["kind"], float(repeats["test_share"])) if repeats else None
-    return count if isinstance(count, int) else None, declared
+    return count if isinstance(count, int) else None, declared, repeats.get("splits") if repeats else None
 
 
 Cells = pd.DataFrame | CellCounts | None  # the cells of a suite, or their counts where they were counted before

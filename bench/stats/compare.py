@@ -84,9 +84,18 @@ class DatasetComparison:
     posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
     detectable: float = math.nan  # smallest difference that these pairs show with the requested power
     pairs_for_margin: int | None = None  # None: no number of repeats reaches it
+    split_count: int | None = None  # of the dataset: a plan for more cannot be run; None: as many as are asked for
+    detectable_at_most: float = math.nan  # the smallest difference that all its splits show with the requested power
     verdict: Verdict = "inconclusive"
     lost: tuple[LostCells, ...] = ()
     messages: tuple[str, ...] = ()
+
+    @property
+    def plan_is_possible(self) -> bool:
+        """Whether the dataset has as many splits as the margin needs."""
+        if self.pairs_for_margin is None:
+            return False
+        return self.split_count is None or self.pairs_for_margin <= self.split_count
 
 
 @dataclass(frozen=True)
@@ -204,7 +213,9 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
     share = related.test_share
     pairs = repeated.values.shape[1]
     row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share, related)
-    row = replace(row, lost=repeated.lost, messages=repeated.messages)
+    # Seeds on one split are as many as are asked for.
+    existing = None if related.kind == "seeds" else repeated.split_count
+    row = replace(row, lost=repeated.lost, messages=repeated.messages, split_count=existing)
     row = _note(row, related.note) if related.note else row
     if repeated.refused:
         return _note(row, repeated.refused)
@@ -311,7 +322,13 @@ def _with_plan(row: DatasetComparison, share: float, settings: Settings, family_
     for_margin = planning.pairs_needed(
         row.margin, spread, target=power, alpha=alpha, test_share=share, estimated_from=pairs
     )
-    return replace(row, detectable=smallest, pairs_for_margin=for_margin)
+    row = replace(row, detectable=smallest, pairs_for_margin=for_margin)
+    if row.split_count is None:
+        return row
+    reachable = planning.detectable_difference(
+        spread, row.split_count, target=power, alpha=alpha, test_share=share, estimated_from=pairs
+    )
+    return replace(row, detectable_at_most=reachable)
 
 
 def _decide(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:

@@ -98,6 +98,7 @@ class Repeats:
     unpaired: int  # repeats that only some of the methods have
     repetition: Repetition  # how the repeats are related
     messages: tuple[str, ...] = field(default=())
+    split_count: int | None = None  # how many splits the dataset has; None: as many as are asked for
     refused: str = ""  # why the methods cannot be compared by this metric; there are no values then
 
 
@@ -186,7 +187,8 @@ def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     if worse:
         messages.append(f"diverged and infinite values are not in the means, which favours {' and '.join(worse)}")
     related = repetition(grid.dataset, grid.splits[whole], counts)
-    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, related, tuple(messages))
+    existing = counts.split_count(grid.dataset)
+    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, related, tuple(messages), existing)
 
 
 def _lost(method: str, infinite: int, states: States) -> LostCells:

@@ -51,7 +51,7 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
         smallest = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
         yield from _notes(
             f"{_percent(comparison.settings.power)} power: {row.pairs} pairs can detect {smallest}; "
-            f"the margin {_number(row.margin)} needs {_needed(row.pairs_for_margin, row)}"
+            f"the margin {_number(row.margin)} needs {_needed(row)}"
         )
     elif row.verdict == "equivalent":
         yield from _notes(f"within the margin {_number(row.margin)}, p {_probability(row.equivalence_p_adjusted)}")
@@ -165,7 +165,13 @@ def _probability(p: float) -> str:
     return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _needed(pairs: int | None, row: DatasetComparison) -> str:
-    if pairs is not None:
-        return f"{pairs} different splits, if the dataset has as many" if row.test_share else str(pairs)
-    return "more than overlapping splits can give" if row.test_share else "over 10,000"
+def _needed(row: DatasetComparison) -> str:
+    pairs, existing = row.pairs_for_margin, row.split_count
+    if row.plan_is_possible:
+        unknown = ", if the dataset has as many" if existing is None else f" of the {existing} that the dataset has"
+        return f"{pairs} different splits{unknown}" if row.test_share else str(pairs)
+    many = "more than overlapping splits can give" if row.test_share else "over 10,000"
+    if existing is None:
+        return many
+    reach = "" if math.isnan(row.detectable_at_most) else f", which can detect {_number(row.detectable_at_most)}"
+    return f"{many if pairs is None else f'{pairs} splits'}; the dataset has {existing}{reach}"

@@ -51,6 +51,7 @@ def dataset_checks() -> Iterator[Check[DatasetSubject]]:
     yield Check("same-rows", "the same split number gives the same rows", _same_rows)
     yield Check("splits-differ", "another split number gives other rows", _splits_differ)
     yield Check("repeats", "splits are related as it declares: independent, overlapping splits, or seeds", _repeats)
+    yield Check("split-count", "it has as many splits as it states, and no more", _split_count)
     yield Check("disjoint", "no test row is a training row, unless a note says so", _disjoint)
     yield Check("isolated", "a caller who writes into the arrays does not change the next load", _isolated)
     yield Check("global-randomness", "global random generators are untouched", _global_randomness)
@@ -129,6 +130,20 @@ def _splits_differ(subject: DatasetSubject) -> None:
         "declare repeats = 'seeds'"
     )
     require(not _same(first, second), message)
+
+
+def _split_count(subject: DatasetSubject) -> None:
+    """Plans for more seeds end at this number."""
+    count = subject.first.count
+    if count is None:
+        raise NotApplicable("it states no number of splits: there are as many as are asked for")
+    require(isinstance(count, int) and count > 0, f"count of split 0 is {count!r}; state a number of splits, or None")
+    subject.load(count - 1)
+    try:
+        subject.load(count)
+    except UserError:
+        return
+    require(False, f"split 0 states {count} splits, but there is a split {count}; raise UserError, or state no count")
 
 
 def _repeats(subject: DatasetSubject) -> None:

@@ -230,6 +230,7 @@ def test_a_small_file_in_the_same_format(table: Array, data_folder: Path) -> Non
 @pytest.mark.parametrize("split", [-1, 3, 20])
 def test_a_split_that_does_not_exist(split: int, table: Array, data_folder: Path) -> None:
     dataset = small(written(data_folder, table), 31, 2)()
+    assert dataset.load(0).count == 3
     with pytest.raises(UserError, match="small has 3 published splits"):
         dataset.load(split)
 
@@ -283,7 +284,7 @@ def test_the_gap_is_the_middle_third_of_a_feature(table: Array, data_folder: Pat
     for feature in range(2):
         split = checked(dataset.load(feature))
         inside, outside = split.test_x[:, feature], split.train_x[:, feature]
-        assert (len(inside), len(outside)) == (11, 20)
+        assert (len(inside), len(outside), split.count) == (11, 20, 2)
         assert not ((outside > inside.min()) & (outside < inside.max())).any()
         assert (outside < inside.min()).sum() == (outside > inside.max()).sum() == 10
         together = np.concatenate(

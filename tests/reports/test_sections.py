@@ -241,3 +241,21 @@ def test_provenance_tells_data_methods_and_protocol(ranked: Results) -> None:
     assert len(found["data"].numbers) == 36
     assert found["methods"].data["method"].tolist() == ["first", "second", "third"]
     assert "training.epochs" in found["protocol"].data["key"].tolist()
+
+
+@pytest.mark.parametrize(("existing", "more"), [(None, ""), (9, " (9 splits exist)")])
+def test_the_overview_says_where_a_plan_asks_for_more_splits_than_exist(
+    store: Store, existing: int | None, more: str
+) -> None:
+    random = np.random.default_rng(5)
+    repeats = {"kind": "splits", "test_share": 0.001} | ({"splits": existing} if existing else {})
+    outcomes = {
+        ("d", method, seed): Outcome("ok", metrics={"rmse": float(random.normal())}, training={"repeats": repeats})
+        for method in ("a", "b")
+        for seed in range(8)
+    }
+    results = save_outcomes(store, "made", outcomes, ["rmse"], "b")
+    needed = tables(section("overview", results))[0].data["seeds it would take"].tolist()
+    number = int(needed[0].split()[0])
+    assert number > 9
+    assert needed == [f"{number}{more}"]

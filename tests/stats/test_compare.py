@@ -10,7 +10,16 @@ import pytest
 import scipy.stats
 
 from bench.errors import UserError
-from bench.stats import DatasetComparison, Margin, Measure, Settings, compare, pairs_needed, t_test
+from bench.stats import (
+    DatasetComparison,
+    Margin,
+    Measure,
+    Settings,
+    compare,
+    detectable_difference,
+    pairs_needed,
+    t_test,
+)
 from bench.stats.tests import Array
 from bench.stats.text import comparison_lines
 
@@ -279,3 +288,30 @@ def test_plans_are_for_the_margin_and_not_for_the_observed_difference(
         assert "observed difference" not in text
         needed.append(row.pairs_for_margin)
     assert needed[0] == needed[1] is not None  # the differences vary alike; how large their mean is plays no part
+
+
+@pytest.mark.parametrize(("existing", "possible"), [(9, False), (400, True)])
+def test_a_plan_ends_at_the_splits_that_exist(results: Results, existing: int, possible: bool) -> None:
+    place = {("d", "a"): list(2 * noise(8) + 0.9), ("d", "b"): list(2 * noise(8, 1))}
+    frame, cells = results(place, "rmse", same_rows=False, repeats=("splits", 0.05), split_count=existing)
+    found = compare(frame, "a", "b", [RMSE], cells=cells, settings=Settings(margin=Margin(2.2, relative=False)))
+    (row,) = found.rows
+    assert (row.verdict, row.plan_is_possible) == ("inconclusive", possible)
+    assert row.pairs_for_margin is not None
+    assert (row.pairs_for_margin > existing) is not possible
+    d = np.array(place["d", "a"]) - np.array(place["d", "b"])
+    reach = detectable_difference(float(d.std(ddof=1)), existing, test_share=0.05, estimated_from=8)
+    assert row.detectable_at_most == pytest.approx(reach)
+    text = " ".join(" ".join(comparison_lines(found)).split())
+    if possible:
+        assert f"needs {row.pairs_for_margin} different splits of the {existing} that the dataset has" in text
+    else:
+        assert f"needs {row.pairs_for_margin} splits; the dataset has {existing}, which can detect {reach:.4g}" in text
+
+
+def test_seeds_on_one_split_are_as_many_as_are_asked_for(results: Results) -> None:
+    place = {("d", "a"): list(2 * noise(8) + 0.9), ("d", "b"): list(2 * noise(8, 1))}
+    frame, cells = results(place, "rmse", repeats=("seeds", 0.1), split_count=9)
+    (row,) = compare(frame, "a", "b", [RMSE], cells=cells).rows
+    assert row.split_count is None
+    assert row.plan_is_possible

@@ -119,6 +119,9 @@ def test_the_declared_share_keeps_the_level_and_a_tenth_does_not() -> None:
 
 
 def test_a_run_records_what_its_datasets_declare(tmp_path: Path) -> None:
+    numbers = [f"{i},{(7 * i) % 11},{i * i}" for i in range(30)]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["a,b,y", *numbers]), "utf-8")
     suite = {
         "name": "small",
         "title": "Small",
@@ -127,7 +130,7 @@ def test_a_run_records_what_its_datasets_declare(tmp_path: Path) -> None:
         "metrics": ["rmse"],
         "training": {"epochs": 1, "batch": 100},
         "network": {"hidden": [2]},
-        "datasets": {"toy": {"rows": 40}, "diabetes": {}},
+        "datasets": {"toy": {"rows": 40}, "diabetes": {}, f"csv:{table}?splits=gap": {}},
         "methods": {"deterministic": {}},
     }
     quiet = bench.RunOptions(executor="inline", progress=False)
@@ -135,3 +138,5 @@ def test_a_run_records_what_its_datasets_declare(tmp_path: Path) -> None:
     counts = CellCounts.of(bench.load_results(run.store).cells)
     assert repetition("toy", [0, 1], counts) == Repetition("independent")
     assert repetition("diabetes", [0, 1], counts) == Repetition("splits", 44 / 442)
+    splits = {dataset: counts.split_count(str(dataset)) for dataset in bench.load_results(run.store).cells["dataset"]}
+    assert list(splits.values()) == [2, None, None]  # one gap per feature; of the others there is always another split

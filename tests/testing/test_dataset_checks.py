@@ -25,8 +25,10 @@ class Healthy(Dataset):
     shape = (40, 2)
 
     def load(self, split: int) -> Split:
+        if split >= 8:
+            raise UserError(f"split {split} does not exist")
         x = np.random.default_rng([4, split]).normal(size=(self.rows, 2))
-        return Split("regression", x[10:], x[10:].sum(1), x[:10], x[:10].sum(1))
+        return Split("regression", x[10:], x[10:].sum(1), x[:10], x[:10].sum(1), count=8)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class OneSplit(Healthy):
     repeats: ClassVar[Replication] = "splits"
 
     def load(self, split: int) -> Split:
-        return super().load(0)
+        return replace(super().load(0), count=None)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Leaking(Healthy):
         return replace(made, test_x=made.train_x[:10].copy(), test_y=made.train_y[:10].copy())
 
 
-kept = [Healthy().load(0), Healthy().load(1)]
+kept = [replace(Healthy().load(split), count=None) for split in (0, 1)]
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,14 @@ class Greedy(Healthy):
         return super().load(split)
 
 
+@dataclass(frozen=True)
+class MoreSplits(Healthy):
+    """Springs with more splits than they state."""
+
+    def load(self, split: int) -> Split:
+        return replace(super().load(split), count=3)
+
+
 BROKEN: dict[str, Dataset] = {
     "options": NoDefault(40),
     "version": NoVersion(),
@@ -169,6 +179,7 @@ BROKEN: dict[str, Dataset] = {
     "same-rows": Changing(),
     "splits-differ": OneSplit(),
     "repeats": Overlapping(),
+    "split-count": MoreSplits(),
     "disjoint": Leaking(),
     "isolated": Shared(),
     "global-randomness": GlobalNumbers(),

@@ -11,6 +11,7 @@ import pytest
 from bench.stats import t_test
 from bench.stats.tests import Array
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
+from tools.validity_of_plans import planned_power, plans_for_heavy_tails
 from tools.validity_rates import (
     coverage,
     false_equivalences,
@@ -18,7 +19,6 @@ from tools.validity_rates import (
     false_positives_on_many_datasets,
     false_positives_on_one_dataset,
     false_positives_with_overlap,
-    planned_power,
     power_curves,
     rates_under_skew,
 )
@@ -99,11 +99,17 @@ def test_power_is_as_forecast() -> None:
 @pytest.mark.parametrize("pilot", [5, 20])
 def test_the_planners_promise_holds(pilot: int) -> None:
     """80 % less 5 points at least, although the pilot's deviation is a guess; believing it would not do."""
-    most: dict[Noise, float] = {"gaussian": 0.90, "heavy-tailed": 0.85}  # more would be seeds wasted
+    most: dict[Noise, float] = {"gaussian": 0.92, "heavy-tailed": 0.88}  # more would be seeds wasted
     for kind, bound in most.items():
         planned, _, believed = planned_power(0.75, pilot, 1_500, np.random.default_rng(8), kind=kind)
         assert 0.75 <= planned <= bound
         assert believed < planned
+
+
+@pytest.mark.slow
+def test_and_within_five_points_where_differences_have_heavy_tails() -> None:
+    for name, rates in plans_for_heavy_tails((0.25, 0.5), 1_500, np.random.default_rng(8)).items():
+        assert min(rates) > 0.735, name  # 75 %, less the noise of 1,500 studies
 
 
 def test_the_simulated_learners_do_not_differ_but_their_splits_correlate() -> None:
