@@ -74,6 +74,22 @@ def overlapping_splits(
     return found
 
 
+def shared_splits(
+    studies: int, splits: int, seeds: int, seed_noise: float, generator: np.random.Generator, *, overlap: bool
+) -> Array:
+    """Return differences `[studies, splits, seeds]` without a true difference: of the splits, and of seeds on them.
+
+    The differences of splits are those of `overlapping_splits` or independent, with a standard deviation of 1 within a
+    study on average; that of seeds on one split is `seed_noise`.
+    """
+    if overlap:
+        of_splits = overlapping_splits("gaussian", studies, splits, generator)
+        of_splits /= of_splits.std(axis=-1, ddof=1).mean()
+    else:
+        of_splits = generator.normal(size=(studies, splits))
+    return of_splits[..., None] + seed_noise * generator.normal(size=(studies, splits, seeds))
+
+
 def _test_error(x: Array, y: Array, test: Array) -> Array:
     """Mean squared error on the test rows of least squares on the others, for every study and split."""
     studies, rows, features = x.shape

@@ -13,8 +13,17 @@ from bench.stats.corrections import benjamini_hochberg, holm
 from bench.stats.effects import pooled_deviation
 from bench.stats.planning import power
 from bench.stats.shape import shape
+from bench.stats.shared_splits import means_of_splits
 from bench.stats.tests import Array
-from tools.simulated_studies import NOISES, Noise, noise, overlapping_splits, repeated_runs, unusual_differences
+from tools.simulated_studies import (
+    NOISES,
+    Noise,
+    noise,
+    overlapping_splits,
+    repeated_runs,
+    shared_splits,
+    unusual_differences,
+)
 
 SIZES = (5, 10, 20)
 ALPHA, LEVEL = 0.05, 0.95
@@ -89,6 +98,23 @@ def false_positives_by_share(shares: Sequence[float], studies: int, generator: n
             for corrected in dict.fromkeys((0.1, share)):
                 name = f"{100 * share:.0f} % test rows, corrected for {100 * corrected:.0f} %"
                 rates[name + " (wrong here)" * (corrected != share)].append(_rate(tests.t_test(d, corrected)))
+    return rates
+
+
+def false_positives_with_shared_splits(
+    designs: Sequence[tuple[int, int]], studies: int, generator: np.random.Generator
+) -> Rates:
+    """Return how often tests reject where several seeds share each split; designs are (splits, seeds on each)."""
+    rates: Rates = defaultdict(list)
+    for kind, share in (("independent splits", 0.0), ("overlapping splits", 0.1)):
+        for seed_noise in (0.3, 1.0, 3.0):
+            for splits, seeds in designs:
+                d = shared_splits(studies, splits, seeds, seed_noise, generator, overlap=share > 0.0)
+                place = f"{kind}, seeds vary {seed_noise:g} times as much"
+                pairs = d.reshape(studies, -1)
+                rates[f"all pairs as independent (wrong here), {place}"].append(_rate(tests.t_test(pairs, share)))
+                means = means_of_splits(pairs, np.repeat(np.arange(splits), seeds))
+                rates[f"means of splits, {place}"].append(_rate(tests.t_test(means, share)))
     return rates
 
 

@@ -23,6 +23,7 @@ from tools.validity_rates import SIZES, Rates
 
 Differences = Callable[[int], Array]  # of so many pairs
 SEEDS = [f"{size} seeds" for size in SIZES]
+DESIGNS = ((5, 4), (10, 2), (10, 10), (20, 4))  # splits, and seeds on each
 SHARES = (0.1, 0.2, 0.33)  # of test rows
 EFFECTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 PLANNED = (0.25, 0.5, 1.0)
@@ -64,6 +65,9 @@ def report(studies: int) -> Iterable[str]:
     # A generator of its own: a share more or less changes no other table.
     rates = simulate.false_positives_by_share(SHARES, studies, np.random.default_rng([2026, 1]))
     yield from _table("Overlapping splits: false positives at 5 % by the share of test rows", rates)
+    rates = simulate.false_positives_with_shared_splits(DESIGNS, studies, np.random.default_rng([2026, 2]))
+    columns = [f"{splits} splits x {seeds} seeds" for splits, seeds in DESIGNS]
+    yield from _table("Several seeds on each split: false positives at 5 %", rates, columns)
 
 
 def _plans(studies: int, few: int) -> Iterable[str]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 @repeated("--method", "methods", help="Only this method, of the suite or not; repeatable; 'all' for every method.")
 @repeated("--dataset", "datasets", help="Only this dataset, of the suite or not; repeatable.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
+@click.option(
+    "--splits", type=click.IntRange(min=1), help="How many splits the seeds share in turn, instead of one split each."
+)
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key of the suite; repeatable.")
 @store_option
 @compute_options
@@ -37,6 +40,7 @@ def run(
     methods: Sequence[str],
     datasets: Sequence[str],
     seeds: int | None,
+    splits: int | None,
     changes: Sequence[str],
     store: str,
     compute: "RunOptions",
@@ -49,6 +53,7 @@ def run(
     set_data_folder(data)
     from bench.workflow import choose_suite, registry_of, run_suite
 
+    changes = changes if splits is None else [*changes, f"splits={splits}"]
     part: Any = {"methods": methods, "datasets": datasets, "seeds": seeds, "changes": changes}
     if dry_run:
         compute.settings()  # raises if the options do not go together

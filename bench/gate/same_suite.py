@@ -19,7 +19,8 @@ from bench.plan.suite import DatasetEntry, MethodEntry, Suite
 def suite_content(suite: Suite) -> dict[str, Any]:
     """Return the parts of a suite that its numbers depend on, as its file has them."""
     entries = {kind: _entries(getattr(suite, kind)) for kind in ("datasets", "methods")}
-    return {"baseline": suite.baseline, **entries, "protocol": dict(suite.protocol)}
+    shared = {} if suite.splits is None else {"splits": suite.splits}
+    return {"baseline": suite.baseline, **shared, **entries, "protocol": dict(suite.protocol)}
 
 
 def _entries(entries: Mapping[str, DatasetEntry | MethodEntry]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def suite_differences(then: Mapping[str, Any], new: Suite) -> list[str]:
         for name in old.datasets
         if name in new.datasets
     }
-    found = _different(old.baseline, new.baseline, "baseline")
+    found = _different(old.baseline, new.baseline, "baseline") + _different(old.splits, new.splits, "splits")
     for kind in ("datasets", "methods"):
         a, b = getattr(old, kind), getattr(new, kind)
         for name in a:

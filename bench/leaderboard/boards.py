@@ -25,6 +25,7 @@ from bench.stats import (
     t_test,
 )
 from bench.stats.compare import FEWEST_PAIRS
+from bench.stats.shared_splits import are_shared, means_of_splits
 
 NAN = float("nan")
 Array = NDArray[np.float64]
@@ -87,21 +88,26 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     methods = [row.method for row in rows]
     table = chosen.values.pivot(index=["split", "seed"], columns="method", values="value").reindex(columns=methods)
     numbers = table.to_numpy(dtype=np.float64).T
-    splits = table.index.get_level_values("split")
+    splits = table.index.get_level_values("split").to_numpy()
     related = repetition(rows[0].dataset, splits, counts.only(methods)).overridden(settings.test_share)
     share = related.test_share
     finite = np.isfinite(numbers)
     loss = losses(numbers, chosen.metric)
-    placed = np.array([int(own.sum()) >= max(row.planned, FEWEST_PAIRS) for own, row in zip(finite, rows, strict=True)])
+    means, badness = _means(numbers, finite), _means(loss, finite)
+    # Where several seeds share each split, only the means of splits are independent.
+    shared = related.kind != "seeds" and are_shared(splits)
+    units, unit_loss = (means_of_splits(x, splits) if shared else x for x in (numbers, loss))
+    whole = np.isfinite(units)
+    placed = np.array([own.sum() >= row.planned for own, row in zip(finite, rows, strict=True)])
+    placed &= whole.sum(axis=1) >= FEWEST_PAIRS
     if placed.sum() < 2:  # nobody to be tested against
         placed[:] = False
-    better, tested = _better(loss, finite & placed[:, None], share, settings)
-    means, badness = _means(numbers, finite), _means(loss, finite)
+    better, tested = _better(unit_loss, whole & placed[:, None], share, settings)
     order = sorted(range(len(rows)), key=lambda i: (not placed[i], np.isnan(badness[i]), badness[i], methods[i]))
     # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
-    gaps = np.where(finite & finite[order[0]], loss - loss[order[0]], np.nan)
+    gaps = np.where(whole & whole[order[0]], unit_loss - unit_loss[order[0]], np.nan)
     gaps[order[0]] = np.nan
-    ends, gap_ends = np.split(_intervals(np.concatenate([numbers, gaps]), share, settings), 2)
+    ends, gap_ends = np.split(_intervals(np.concatenate([units, gaps]), share, settings), 2)
     ends = cut_interval(ends, means, chosen.metric.value_range)
     mean_gaps = _means(gaps, np.isfinite(gaps))
     letters = lettered([group for group in tie_groups(better | better.T, placed) if len(group) > 1], order)
@@ -115,6 +121,8 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
         entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
     test = f"{related.test}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
     notes = [*protocol_notes(rows), *_apart(rows, finite, placed), *([related.note] if related.note else [])]
+    if shared:
+        notes.append(f"several seeds share each of {units.shape[1]} splits: tests and intervals are of their means")
     subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
     return Board(*subject, tuple(entries), test, tuple(notes))
 

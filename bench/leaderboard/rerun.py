@@ -41,17 +41,17 @@ def rerun(rows: Sequence[Row], registry: Registry, sources: Mapping[str, PluginS
     `sources` are the stored plug-in files by hash: those that the results need are written beside the suite file.
     """
     first = rows[0]
-    seeds = max(row.planned for row in rows)
+    seeds, splits = max(row.planned for row in rows), _shared_splits(rows)
     built_in = _built_in(rows, seeds, registry)
     lines = list(_code(sorted({code for row in rows for code in row.codes})))
     plugins, known = _plugin_files(rows), sources or {}
     command = ["uqbench", "run"]
     file = content = ""
     if built_in:
-        command += [first.suite, "--method", first.method, *built_in]
+        command += [first.suite, "--method", first.method, *built_in, *(["--splits", str(splits)] if splits else [])]
     else:
         file = f"rerun/{file_name(f'{first.suite} {first.method}')}.toml"
-        content = suite_text(rows, seeds)
+        content = suite_text(rows, seeds, splits)
         command.append(file)
         if plugins:  # a plug-in file adds all that it holds to the suite
             command += ["--method", first.method, *(x for row in rows for x in ("--dataset", row.dataset))]
@@ -121,7 +121,13 @@ def _built_in(rows: Sequence[Row], seeds: int, registry: Registry) -> list[str]:
     return [*chosen, "--seeds", str(seeds)]
 
 
-def suite_text(rows: Sequence[Row], seeds: int) -> str:
+def _shared_splits(rows: Sequence[Row]) -> int | None:
+    """Return how many splits the seeds share; None where each seed has its own."""
+    shared = [row for row in rows if any(spec.split != spec.seed for spec in row.specs)]
+    return max((spec.split + 1 for row in shared for spec in row.specs), default=None)
+
+
+def suite_text(rows: Sequence[Row], seeds: int, splits: int | None = None) -> str:
     """Return a suite file that makes exactly the cells of these rows, which are one method's."""
     method = rows[0]
     plugin = method.spec.method
@@ -132,7 +138,7 @@ def suite_text(rows: Sequence[Row], seeds: int) -> str:
         chosen["method"] = {name: value for name, value in inner_table(inner).items() if name not in space}
     protocols = [{**row.spec.plain()["protocol"], "network": network_table(row.spec.protocol.network)} for row in rows]
     alike = all(protocol == protocols[0] for protocol in protocols)
-    content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds}
+    content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds, "splits": splits}
     content |= protocols[0] if alike else {}
     content["datasets"] = {}
     for row, protocol in zip(rows, protocols, strict=True):

@@ -103,12 +103,14 @@ def _plan_dataset(
             yield Refused(name, "", reason, fault=False)
             return
         check_replication(dataset.repeats)
-        splits = tuple(checked(dataset.load(seed)) for seed in range(suite.seeds))
+        numbers = [split_of(suite, dataset, seed) for seed in range(suite.seeds)]
+        loaded = {number: checked(dataset.load(number)) for number in dict.fromkeys(numbers)}
+        splits = tuple(loaded[number] for number in numbers)
         seen: dict[int, str] = {}
-        prints = [fingerprint(split, seen) for split in splits]
+        prints = {number: fingerprint(split, seen) for number, split in loaded.items()}
         _check_protocol(protocol, make_network(suite, registry, name), splits[0])
         probe = make_probe(protocol.probe)
-        for split in splits:
+        for split in loaded.values():
             probe.check(split)
     except Exception as error:  # a dataset's own mistake, of any type, must not end the others
         yield Refused(name, "", explain(error), fault=True)
@@ -129,8 +131,8 @@ def _plan_dataset(
             if wrapper is not None:
                 _check_wrapper(suite.protocol_for(name, label), wrapper, len(splits[0].train_x))
             specs = [
-                build_spec(suite, registry, (name, dataset), (label, method), data, seed)
-                for seed, data in enumerate(prints)
+                build_spec(suite, registry, (name, dataset), (label, method), prints[number], seed)
+                for seed, number in enumerate(numbers)
             ]
             cells = tuple(Cell.of(spec, name, label) for spec in specs)
         except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
@@ -138,6 +140,15 @@ def _plan_dataset(
             continue
         protocol = specs[0].protocol  # with its network completed
         yield Task(name, label, inner, network, protocol, splits, cells, tuple(dataset.notes), wrapper)
+
+
+def split_of(suite: Suite, dataset: Dataset, seed: int) -> int:
+    """Return the number of the split that a seed is run on: its own, or one of the suite's `splits` in turn.
+
+    No seed is used on two splits: what an initialisation does to all splits alike would look like a difference between
+    methods. Splits that all have the same rows are not shared.
+    """
+    return seed if suite.splits is None or dataset.repeats == "seeds" else seed % suite.splits
 
 
 def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
@@ -206,7 +217,7 @@ def build_spec(
         protocol=protocol,
         space={} if protocol.search == "none" else _plain(searched),
         metrics=registry.metric_hashes,
-        split=seed,
+        split=split_of(suite, dataset[1], seed),
         seed=seed,
         harness=HARNESS,
     )

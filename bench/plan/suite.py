@@ -94,6 +94,7 @@ class Suite(BaseModel):
     name: str
     title: str
     seeds: Annotated[int, Field(gt=0, strict=True)] = 5
+    splits: Annotated[int, Field(gt=0, strict=True)] | None = None  # that the seeds share in turn; None: one each
     baseline: str | None = None  # the method that relative metrics (the paper's MSLL) are measured against
     metrics: list[str] = Field(default_factory=list)  # what the tables show first; everything is stored
     gate: GateEntry = Field(default_factory=GateEntry)
@@ -234,6 +235,12 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: {first_mistake(error, {'': known, 'gate': GateEntry.model_fields})}") from None
     if all(entry.optional for entry in suite.datasets.values()):
         raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
+    if suite.splits is not None and suite.seeds % suite.splits:
+        even = suite.splits * -(-suite.seeds // suite.splits)
+        raise UserError(
+            f"{where}: splits: {suite.seeds} seeds cannot be shared evenly by {suite.splits} splits; seeds counts all "
+            f"repeats, such as seeds = {even}: {even // suite.splits} on each split"
+        )
     if suite.baseline is not None and suite.baseline not in suite.methods:
         raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
     if suite.metrics or suite.gate.metrics or suite.gate.margins:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
-from bench.stats import CellCounts, average_ranks, losses, methods_with_equal_draws, pair_repeats
+from bench.stats import CellCounts, average_ranks, methods_with_equal_draws, pair_repeats
 from bench.store.results import StoredResults
 from bench.text_tables import cut
 
@@ -63,7 +63,7 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
         return {}, 0
     if not whole:
         return {}, 0
-    table = [losses(one.values, metric).mean(axis=1) for one in whole]
+    table = [one.losses(metric).mean(axis=1) for one in whole]
     return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(whole)
 
 

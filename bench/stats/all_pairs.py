@@ -5,9 +5,11 @@ For tables that mark differences and for matrices of wins, where a whole `Compar
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bench.stats import tests
 from bench.stats.cell_counts import CellCounts, Cells
@@ -17,6 +19,7 @@ from bench.stats.equal_draws import draws_of
 from bench.stats.pairing import MetricLike, grids, losses
 from bench.stats.replication import Repetition, repetition
 from bench.stats.settings import Settings
+from bench.stats.shared_splits import are_shared, means_of_splits
 from bench.stats.tests import Array
 
 
@@ -54,7 +57,9 @@ def compare_all_pairs(
             found = repetition(grid.dataset, grid.splits, counts)
             related[grid.dataset] = found.overridden(settings.test_share)
         numbers = losses(grid.values.T, wanted[grid.metric])
-        table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, related[grid.dataset])
+        one = related[grid.dataset]
+        splits = grid.splits if one.kind != "seeds" and are_shared(grid.splits) else None
+        table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, one, splits)
         tables.append(_at_equal_draws(table, wanted[grid.metric], counts))
     return tables
 
@@ -69,22 +74,32 @@ def _at_equal_draws(table: PairwiseTests, measure: MetricLike, counts: CellCount
 
 
 def _compare_grid(
-    dataset: str, metric: str, methods: Sequence[str], values: Array, related: Repetition
+    dataset: str,
+    metric: str,
+    methods: Sequence[str],
+    values: Array,
+    related: Repetition,
+    splits: NDArray[Any] | None,  # of every repeat, where several share one
 ) -> PairwiseTests:
     count, share = len(methods), related.test_share
     finite = np.isfinite(values)
     both = finite[:, None, :] & finite[None, :, :]
-    pairs = both.sum(axis=-1).astype(np.float64)
+    counted = both.astype(np.float64)
+    pairs = (counted if splits is None else np.ceil(means_of_splits(counted, splits))).sum(axis=-1)
     gain, p, wins = (np.full((count, count), np.nan) for _ in range(3))
     whole = np.asarray(finite.all(axis=1))
     if whole.sum() > 1 and values.shape[1]:
         chosen = np.ix_(whole, whole)
         known = values[whole]
+        known = known if splits is None else means_of_splits(known, splits)
         gain[chosen], p[chosen], wins[chosen] = _test(known[:, None, :], known[None, :, :], share)
     for i, j in np.argwhere(~(whole[:, None] & whole[None, :])):
         kept = both[i, j]
         if kept.any():
-            gain[i, j], p[i, j], wins[i, j] = _test(values[i, kept], values[j, kept], share)
+            one, other = values[i, kept], values[j, kept]
+            if splits is not None:
+                one, other = (means_of_splits(side, splits[kept]) for side in (one, other))
+            gain[i, j], p[i, j], wins[i, j] = _test(one, other, share)
     return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins, related)
 
 

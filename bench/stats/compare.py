@@ -35,6 +35,7 @@ from bench.stats.pairing import (
 from bench.stats.replication import Repetition
 from bench.stats.settings import Settings, Verdict
 from bench.stats.shape import Shape, shape
+from bench.stats.shared_splits import Components, variance_components
 from bench.stats.tests import Array
 
 FEWEST_PAIRS = 5  # no verdict with fewer
@@ -57,13 +58,14 @@ class DatasetComparison:
     metric: str
     direction: Direction
     target: float | None
-    pairs: int
+    pairs: int  # or splits, where several seeds share each of them
     test_share: float  # that the test is corrected for; 0: independent repeats, or seeds on one split
     repetition: Repetition  # how the repeats are related, and who says so
     mean_a: float = math.nan
     mean_b: float = math.nan
     difference: float = math.nan
     deviation: float = math.nan  # of the differences over pairs
+    components: Components | None = None  # of the differences, where several seeds share each split
     interval: Interval | None = None  # for display: each end is the wider one of the two below
     bootstrap_interval: Interval | None = None
     t_interval: Interval | None = None
@@ -179,11 +181,13 @@ def compare_each(
 def _at_equal_draws(measure: MetricLike, repeated: Repeats, methods: Sequence[str], counts: CellCounts) -> Repeats:
     """Return the repeats, without values where the metric needs equal numbers of draws and the methods have others."""
     reason = unequal_draws(measure, repeated.dataset, methods, counts)
-    return replace(repeated, values=repeated.values[:, :0], refused=reason) if reason else repeated
+    if not reason:
+        return repeated
+    return replace(repeated, values=repeated.values[:, :0], splits=repeated.splits[:0], refused=reason)
 
 
 def _compare_groups(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
-    family_size = sum(repeated.values.shape[1] >= FEWEST_PAIRS for _, repeated in groups)
+    family_size = sum(repeated.count >= FEWEST_PAIRS for _, repeated in groups)
     rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
     p = adjust_p_values([row.p for row in rows], settings.correction)
     equivalence = adjust_p_values([row.equivalence_p for row in rows], settings.correction)
@@ -211,7 +215,7 @@ def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> Non
 def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
     related = repeated.repetition.overridden(settings.test_share)
     share = related.test_share
-    pairs = repeated.values.shape[1]
+    pairs = repeated.count
     row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share, related)
     # Seeds on one split are as many as are asked for.
     existing = None if related.kind == "seeds" else repeated.split_count
@@ -221,16 +225,21 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
         return _note(row, repeated.refused)
     if pairs == 0:
         return _note(row, "no pairs: the methods have no split and seed in common")
-    value_a, value_b = repeated.values
-    row = replace(row, mean_a=float(value_a.mean()), mean_b=float(value_b.mean()))
-    loss_a, loss_b = losses(value_a, measure), losses(value_b, measure)
+    mean_a, mean_b = repeated.over_splits(repeated.values).mean(axis=1)
+    row = replace(row, mean_a=float(mean_a), mean_b=float(mean_b))
+    loss_a, loss_b = repeated.losses(measure)
     d = loss_a - loss_b
+    runs_a, runs_b = losses(repeated.values, measure)  # all of them, also where splits are shared
+    if repeated.shares_splits:
+        components = variance_components(runs_a - runs_b, repeated.splits)
+        row = _note(replace(row, components=components), str(components))
     sign = -1.0 if measure.direction == "higher" else 1.0  # back to the metric's own unit
     row = replace(row, difference=sign * float(d.mean()))
     if pairs < FEWEST_PAIRS:
-        return _note(row, f"{pairs} pair{'s' * (pairs > 1)}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
+        what = f"{pairs} {'split' if repeated.shares_splits else 'pair'}{'s' * (pairs > 1)}"
+        return _note(row, f"{what}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
     deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
-    noise = float(pooled_deviation(loss_a, loss_b))
+    noise = float(pooled_deviation(runs_a, runs_b))
     margin = settings.margin.size * (noise if settings.margin.relative else 1.0)
     row = replace(
         row,
@@ -238,7 +247,7 @@ def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, fam
         margin=margin,
         better_probability=float(paired_superiority(loss_b, loss_a)),
         cliffs_delta=float(cliffs_delta(loss_b, loss_a)),
-        standardised=sign * float(standardised_difference(loss_a, loss_b)),
+        standardised=sign * float(standardised_difference(runs_a, runs_b)),
         equivalence_p=float(tests.equivalence_test(d, margin, share)),
         posterior=correlated_t_test(d, margin, share),
         shape=shape(d),

@@ -13,7 +13,7 @@ from bench.stats.aggregate import COMPARABLE, Estimate, comparable, improvement_
 from bench.stats.bayes import Posterior, signed_rank
 from bench.stats.corrections import adjust_p_values
 from bench.stats.effects import pooled_deviation
-from bench.stats.pairing import MetricLike, Repeats, losses
+from bench.stats.pairing import MetricLike, Repeats
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -71,8 +71,7 @@ def _compare_metric(
     chosen: Sequence[tuple["DatasetComparison", MetricLike, Repeats]], settings: Settings, family_size: int
 ) -> OverallComparison:
     rows = [row for row, _, _ in chosen]
-    loss_a = [losses(repeated.values[0], measure) for _, measure, repeated in chosen]
-    loss_b = [losses(repeated.values[1], measure) for _, measure, repeated in chosen]
+    loss_a, loss_b = zip(*(repeated.losses(measure) for _, measure, repeated in chosen), strict=True)
     deviations = [float(pooled_deviation(a, b)) for a, b in zip(loss_a, loss_b, strict=True)]
     same_scale = comparable(deviations)
     units = np.array([1.0 if same_scale else (deviation or 1.0) for deviation in deviations])

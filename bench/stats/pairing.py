@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bench.errors import UserError
 from bench.stats.cell_counts import CellCounts, States
 from bench.stats.replication import Repetition, repetition
+from bench.stats.shared_splits import are_shared, means_of_splits
 from bench.stats.tests import Array
 
 Direction = Literal["lower", "higher", "target", "none"]
@@ -94,12 +95,31 @@ class Repeats:
 
     dataset: str
     values: Array
+    splits: NDArray[Any]  # of every pair
     lost: tuple[LostCells, ...]
     unpaired: int  # repeats that only some of the methods have
     repetition: Repetition  # how the repeats are related
     messages: tuple[str, ...] = field(default=())
     split_count: int | None = None  # how many splits the dataset has; None: as many as are asked for
     refused: str = ""  # why the methods cannot be compared by this metric; there are no values then
+
+    @property
+    def shares_splits(self) -> bool:
+        """Whether several seeds were run on each split: only the means of splits are independent then."""
+        return self.repetition.kind != "seeds" and are_shared(self.splits)
+
+    @property
+    def count(self) -> int:
+        """The number of repeats that count as independent: pairs, or splits where pairs share them."""
+        return len(np.unique(self.splits)) if self.shares_splits else self.values.shape[1]
+
+    def over_splits(self, numbers: Array) -> Array:
+        """Return numbers `[..., pair]` as `[..., repeat]`: averaged over the seeds of a split where these share it."""
+        return means_of_splits(numbers, self.splits) if self.shares_splits else numbers
+
+    def losses(self, measure: MetricLike) -> Array:
+        """Return the losses `[method, repeat]`."""
+        return self.over_splits(losses(self.values, measure))
 
 
 @dataclass(frozen=True)
@@ -187,8 +207,8 @@ def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     if worse:
         messages.append(f"diverged and infinite values are not in the means, which favours {' and '.join(worse)}")
     related = repetition(grid.dataset, grid.splits[whole], counts)
-    existing = counts.split_count(grid.dataset)
-    return Repeats(grid.dataset, grid.values[whole].T, lost, unpaired, related, tuple(messages), existing)
+    existing, values, splits = counts.split_count(grid.dataset), grid.values[whole].T, grid.splits[whole]
+    return Repeats(grid.dataset, values, splits, lost, unpaired, related, tuple(messages), existing)
 
 
 def _lost(method: str, infinite: int, states: States) -> LostCells:

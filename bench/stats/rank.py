@@ -21,7 +21,7 @@ from bench.stats.aggregate import (
 from bench.stats.cell_counts import CellCounts, Cells, States
 from bench.stats.corrections import NAMES, adjust_p_values
 from bench.stats.equal_draws import methods_with_equal_draws
-from bench.stats.pairing import Direction, Grid, MetricLike, grids, losses, pair_grid, require_better
+from bench.stats.pairing import Direction, Grid, MetricLike, grids, pair_grid, require_better
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import Array, signed_rank_sum, smallest_permutation_p, wilcoxon_test
 
@@ -211,14 +211,14 @@ def _datasets(
             messages.append(f"{dataset}: left out, no repeat has values of all methods")
             continue
         messages += [f"{dataset}: {name} {_how_lost(share)} and is last" for name, share in gone.items()]
-        known = losses(one.values, measure)
+        known = one.losses(measure)
         # Worse than all others by their whole range: ranks use only the order, and no loss becomes infinite.
         last = {
             name: np.full(known.shape[1], known.max() + (1.0 + share) * (np.ptp(known) or 1.0))
             for name, share in gone.items()
         }
         rows = iter(known)
-        means = {name: float(one.values[i].mean()) for i, name in enumerate(present)}
+        means = dict(zip(present, one.over_splits(one.values).mean(axis=1).tolist(), strict=True))
         places.append(
             _Dataset(
                 dataset,

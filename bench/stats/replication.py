@@ -52,17 +52,20 @@ class Repetition:
 def repetition(dataset: str, splits: ArrayLike, counts: CellCounts) -> Repetition:
     """Return what the cells of a dataset declare, else what their rows show.
 
-    Without a declaration repeats with other rows (by the hash of the data in a cell's specification, else by the number
-    of the split) are taken for overlapping splits. Where cells declare different kinds, that of overlapping splits
-    holds, and of different shares the largest: the test that is right for all of them.
+    Repeats that are all on one split are seeds on it, whatever is declared. Without a declaration repeats with other
+    rows (by the hash of the data in a cell's specification, else by the number of the split) are taken for overlapping
+    splits. Where cells declare different kinds, that of overlapping splits holds, and of different shares the largest:
+    the test that is right for all of them.
     """
-    declared = counts.repeats(dataset)
+    declared, numbers = counts.repeats(dataset), np.unique(np.asarray(splits))
+    if declared and len(numbers) == 1 < np.size(splits):
+        return Repetition("seeds")
     if shares := [share for kind, share in declared if kind == "splits"]:
         return Repetition("splits", max(shares))
     if declared:
         return Repetition("independent" if any(kind == "independent" for kind, _ in declared) else "seeds")
     known = counts.rows_differ(dataset)
-    differ = len(np.unique(np.asarray(splits))) > 1 if known is None else known
+    differ = len(numbers) > 1 if known is None else known
     return Repetition("splits", ASSUMED_SHARE, declared=False) if differ else Repetition("seeds", declared=False)
 
 

@@ -119,6 +119,7 @@ def test_help_and_version(call: Command) -> None:
         "--method",
         "--dataset",
         "--seeds",
+        "--splits",
         "--set",
         "--store",
         "--device",
@@ -139,6 +140,13 @@ def test_dry_run_runs_nothing(call: Command, tiny_file: Path, tmp_path: Path) ->
     assert [(r["method"], r["seed"], r["state"]) for r in rows] == [
         (m, s, "to run") for m in ("deterministic", "mc-dropout") for s in (0, 1)
     ]
+
+
+def test_seeds_share_the_splits_that_are_given(call: Command, tiny_file: Path) -> None:
+    part = ("run", str(tiny_file), "--dry-run", "--json", "--method", "deterministic")
+    rows = json.loads(call(*part, "--seeds", "4", "--splits", "2").out)
+    assert [(row["split"], row["seed"]) for row in rows] == [(0, 0), (1, 1), (0, 2), (1, 3)]
+    assert "3 seeds cannot be shared evenly by 2 splits" in call(*part, "--seeds", "3", "--splits", "2").err
 
 
 def test_datasets_and_methods_asked_for_by_name_join_the_suite(call: Command, tiny_file: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.errors import UserError
 from bench.gate.baseline import read_baseline, write_baseline
-from bench.gate.same_suite import suite_differences
+from bench.gate.same_suite import suite_content, suite_differences
 from bench.gate.values import Measured
 from bench.plan.suite import Suite
 from tests.fixtures.gate import baseline, measured
@@ -102,6 +102,14 @@ def test_what_differs_is_named_and_what_is_new_is_not() -> None:
         "training.epochs was 3 and is 4",
     ]
     assert suite_differences(then, suite_of(then)) == []
+
+
+def test_other_splits_are_another_experiment() -> None:
+    asked: dict[str, object] = {"baseline": None, "datasets": {"toy": {}}, "methods": {"a": {}}, "protocol": {}}
+    shared = suite_of({**asked, "splits": 5})
+    assert suite_differences(asked, shared) == ["splits was not given and is 5"]
+    assert suite_differences(suite_content(shared), shared) == []
+    assert "splits" not in suite_content(suite_of(asked))  # baselines of earlier versions do not have it
 
 
 def test_a_default_that_is_written_out_is_nothing_else() -> None:

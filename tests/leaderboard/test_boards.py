@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -66,6 +67,33 @@ def test_who_differs_is_what_compare_and_holm_say(store: Store) -> None:
         alone += sum(row.p < 0.05 for row in rows)
         together += len(different)
     assert 0 < together < alone  # the correction matters here
+
+
+def test_seeds_that_share_splits_are_compared_by_the_means_of_splits(store: Store) -> None:
+    """What splits do to the difference of two methods is seen at 4 seeds on each of 6 splits, not 24 times."""
+    generator = np.random.default_rng(3)
+    d = 1.2 + generator.normal(size=6)[np.arange(24) % 6] + 0.1 * generator.normal(size=24)
+    assert scipy.stats.ttest_1samp(d, 0.0).pvalue < 0.01 < scipy.stats.ttest_1samp(d.reshape(4, 6).mean(0), 0.0).pvalue
+    results = []
+    for method, values in (("a", 10.0 + 0 * d), ("b", 10.0 + d)):
+        for seed, value in enumerate(values):
+            made = replace(cell(spec("one", method, seed)), split=seed % 6)
+            repeats = {"repeats": {"kind": "independent", "test_share": 0.1}}
+            timing = {"seconds": 1.0, "cpu_seconds": 0.5, "finished": 1.7e9}
+            metrics = {"rmse": float(value)}
+            outcome = Outcome("ok", metrics=metrics, training=repeats, timing=timing, environment=ENVIRONMENT)
+            results.append((made, outcome))
+    store.want(SuiteRecord("made", "A made suite", None, [], "{}"), [made for made, _ in results])
+    store.save(results, "made")
+    board = one_board(store)
+    assert [(entry.method, entry.place, entry.repeats) for entry in board.entries] == [("a", 1, 24), ("b", 1, 24)]
+    assert "several seeds share each of 6 splits: tests and intervals are of their means" in board.notes
+    means = d.reshape(4, 6).mean(axis=0)
+    low, high = t_interval(means)
+    behind = board.entries[1].behind
+    assert behind is not None
+    assert behind[0] == pytest.approx(d.mean())
+    assert (behind[1] <= low + 1e-9, behind[2] >= high - 1e-9) == (True, True)
 
 
 def test_the_interval_holds_students(store: Store) -> None:

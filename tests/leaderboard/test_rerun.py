@@ -52,6 +52,17 @@ def test_the_suite_file_makes_the_very_same_cells(tiny: Suite, store: Store, tmp
     assert keys_of(load_suite(str(path)), registry) == {key for row in rows for key in row.sources}
 
 
+@pytest.mark.slow
+def test_seeds_that_share_splits_do_so_again(tiny_file: Path, store: Store, tmp_path: Path) -> None:
+    registry, shared = Registry(), load_suite(str(tiny_file), ["seeds=4", "splits=2"])
+    rows = [row for row in rows_of(shared, registry, store) if row.method == "mc-dropout"]
+    path = tmp_path / "again.toml"
+    path.write_text(rerun(rows, registry).content, "utf-8")
+    again = load_suite(str(path))
+    assert (again.seeds, again.splits) == (4, 2)
+    assert keys_of(again, registry) == {key for row in rows for key in row.sources}
+
+
 SEARCHED = """
 title = "Searched"
 seeds = 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.api import Split
+from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.plan.cells import Refused, Task, checked, fingerprint, plan
 from bench.plan.suite import load_suite
@@ -39,6 +39,33 @@ def test_every_cell_has_its_own_key_and_place(tiny_file: Path) -> None:
         ("toy", "mc-dropout", 1, 1),
     ]
     assert [c.key for c in cells(str(tiny_file))] == [c.key for c in found]
+
+
+def test_seeds_share_splits_in_turn_and_each_split_is_loaded_once(
+    tiny_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = cells(str(tiny_file), ("seeds=6",))
+    toy, loaded = Registry().load("dataset", "toy"), []
+    load = toy.load
+
+    def counting(self: Dataset, number: int) -> Split:
+        loaded.append(number)
+        split: Split = load(self, number)
+        return split
+
+    monkeypatch.setattr(toy, "load", counting)
+    found = cells(str(tiny_file), ("seeds=6", "splits=3"))
+    assert loaded == [0, 1, 2]
+    assert [(c.split, c.seed) for c in found[:6]] == [(0, 0), (1, 1), (2, 2), (0, 3), (1, 4), (2, 5)]
+    # A cell is the same cell, however the suite came to it.
+    assert [a.key == b.key for a, b in zip(plain, found, strict=True)] == [True, True, True, False, False, False] * 2
+    assert keys(str(tiny_file), ("seeds=6", "splits=6")) == {cell.key for cell in plain}
+
+
+def test_splits_of_the_same_rows_are_not_shared(tiny_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of their seeds is a repeat of its own, as it is without `splits`."""
+    monkeypatch.setattr(Registry().load("dataset", "toy"), "repeats", "seeds")
+    assert keys(str(tiny_file), ("seeds=4", "splits=2")) == keys(str(tiny_file), ("seeds=4",))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tools.validity_rates import (
     false_positives_on_many_datasets,
     false_positives_on_one_dataset,
     false_positives_with_overlap,
+    false_positives_with_shared_splits,
     power_curves,
     rates_under_skew,
 )
@@ -55,6 +56,15 @@ def test_under_skew_and_rare_failures_the_sign_test_keeps_its_level_and_the_t_te
             assert max(rates) > 0.1, name
         if name == "studies with a note, gaussian":
             assert max(rates) < 0.04
+
+
+def test_where_seeds_share_splits_the_means_of_splits_keep_the_level() -> None:
+    rates = false_positives_with_shared_splits([(5, 4)], 2 * STUDIES, np.random.default_rng(8))
+    for name, (rate,) in rates.items():
+        if name.startswith("means of splits"):
+            assert rate < BAR, name
+        elif "independent splits, seeds vary 1 times" in name:
+            assert rate > 0.15
 
 
 def test_nor_are_tests_of_ranks() -> None:
