@@ -3,8 +3,6 @@
 Everything here is vectorised over the leading axes, so that a simulation of thousands of studies is one call.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
@@ -87,17 +85,21 @@ def permutation_test(differences: ArrayLike, generator: np.random.Generator, res
     return p.reshape(d.shape[:-1])
 
 
-def wilcoxon_test(differences: ArrayLike, **options: Any) -> Array:
+def wilcoxon_test(differences: ArrayLike) -> Array:
     """Return two-sided p of Wilcoxon's signed-rank test (scipy's): zeros are left out, p is 1 where all are zero.
 
-    Exact up to 50 pairs, with ties or zeros up to 13; the normal approximation above.
+    Exact up to 50 pairs, with ties or zeros up to 13; the normal approximation above. scipy chooses among them once for
+    all studies of a call, so that a tie in one would change the p of the others: those with ties or zeros go apart.
     """
     d = np.asarray(differences, dtype=np.float64)
     rows = d.reshape(-1, d.shape[-1])
     p = np.ones(len(rows))
+    sizes = np.sort(np.abs(rows), axis=-1)
     some = (rows != 0.0).any(axis=-1)
-    if some.any():
-        p[some] = scipy.stats.wilcoxon(rows[some], axis=-1, **options).pvalue
+    uneven = (sizes[:, 0] == 0.0) | (sizes[:, 1:] == sizes[:, :-1]).any(axis=-1)
+    for part in (some & uneven, some & ~uneven):
+        if part.any():
+            p[part] = scipy.stats.wilcoxon(rows[part], axis=-1).pvalue
     return p.reshape(d.shape[:-1])
 
 
@@ -113,9 +115,10 @@ def sign_test(differences: ArrayLike) -> Array:
 
 
 def signed_rank_sum(differences: ArrayLike) -> Array:
-    """Return Wilcoxon's sum of signed ranks; its sign is the direction of the difference."""
+    """Return Wilcoxon's sum of signed ranks, zeros left out; its sign is the direction of the difference."""
     d = np.asarray(differences, dtype=np.float64)
-    return np.asarray((np.sign(d) * scipy.stats.rankdata(np.abs(d), axis=-1)).sum(axis=-1))
+    ranks = scipy.stats.rankdata(np.abs(d), axis=-1) - (d == 0.0).sum(axis=-1, keepdims=True)
+    return np.asarray((np.sign(d) * ranks).sum(axis=-1))
 
 
 def equivalence_test(differences: ArrayLike, margin: ArrayLike, test_share: float = 0.0) -> Array:

@@ -92,6 +92,20 @@ def test_wilcoxon_is_scipys_for_every_study() -> None:
     np.testing.assert_allclose(wilcoxon_test(d), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("size", [8, 13, 14, 20, 51])
+def test_a_tie_or_a_zero_in_one_study_changes_no_other(size: int) -> None:
+    """scipy alone, study by study: exact, by permutations or approximate, as each of them needs it."""
+    d = some(size, 7)
+    d[1, :2] = 0.0
+    d[2, 3] = -d[2, 4]
+    d[3, 0], d[3, 1] = 0.0, d[3, 2]
+    d[4] = 0.0
+    d[5, :3] = np.inf, -np.inf, np.inf  # runs that failed: the largest ranks, tied
+    alone = [1.0 if not row.any() else scipy.stats.wilcoxon(row).pvalue for row in d]
+    np.testing.assert_allclose(wilcoxon_test(d), alone, rtol=1e-12)
+    np.testing.assert_allclose(wilcoxon_test(d.reshape(7, 1, size))[:, 0], alone, rtol=1e-12)
+
+
 def test_wilcoxon_of_nothing_but_ties() -> None:
     np.testing.assert_array_equal(wilcoxon_test(np.zeros((2, 5))), 1.0)
     assert float(wilcoxon_test([0.0, 0.0, 1.0, 2.0, 3.0])) == 0.25  # three pairs are left
@@ -101,6 +115,9 @@ def test_the_sum_of_signed_ranks() -> None:
     assert float(signed_rank_sum([0.5, -1.0, 3.0])) == 1 - 2 + 3
     statistic = scipy.stats.wilcoxon(some(9, 1)[0]).statistic
     assert abs(float(signed_rank_sum(some(9, 1)[0]))) == 9 * 10 / 2 - 2 * statistic
+    # Zeros are left out; with them the ranks of the others grow, and their sum has the other sign.
+    d = np.array([1.0, 2.0, 3.0, -4.0, -5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert float(signed_rank_sum(d)) == 1 + 2 + 3 - 4 - 5
 
 
 @pytest.mark.parametrize("size", SIZES)
