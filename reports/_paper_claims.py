@@ -15,7 +15,7 @@ Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparabl
 Claim = Mapping[str, Any]
 State = Literal["yes", "no", "open"]
 FEWEST = 5  # pairs for a verdict of bench.stats
-SETTINGS = stats.Settings(resamples=2_000)
+SETTINGS = stats.Settings()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Figure, Metric, Report, Results, Section, Text, stats, style
-from bench.reports._rankings import rankings
+from bench.reports._rankings import ranked_metrics, rankings
 from bench.reports._words import arrow, plural, probability
 
 STEP = 0.3  # inches from one name to the next
@@ -17,20 +17,19 @@ GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
 @dataclass(frozen=True)
 class CriticalDifference(Report):
-    """One diagram for each of the suite's first metrics that at least `datasets` datasets have."""
+    """One diagram for each metric whose ranks are tested and that at least `datasets` datasets have."""
 
     order = 10
-    diagrams: int = 3
     datasets: int = 3  # two ranks per method say nothing
 
     def section(self, results: Results) -> Section | None:
         """Return the diagrams, or None where nothing can be ranked."""
+        ranked = rankings(results)
         chosen = [
-            (metric, ranking)
-            for metric, ranking in rankings(results).items()
-            # A relative metric ranks as the one it is relative to.
-            if len(ranking.datasets) >= self.datasets and metric.relative_to is None
-        ][: self.diagrams]
+            (metric, ranked[metric])
+            for metric in ranked_metrics(results)
+            if metric in ranked and len(ranked[metric].datasets) >= self.datasets
+        ]
         if not chosen:
             return None
         introduction = (
@@ -57,7 +56,7 @@ def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
     order = ", ".join(f"{one.method} {one.average_rank:.2f}" for one in ranking.methods[:6])
     caption = (
         f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
-        f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:g}; Friedman p "
+        f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:.3g}; Friedman p "
         f"{probability(ranking.friedman[1])}, Iman-Davenport p {probability(ranking.iman_davenport[1])}. From the "
         f"best: {order}{' ...' if names > 6 else ''}."
     )

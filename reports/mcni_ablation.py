@@ -9,10 +9,25 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, spec_or_none, style
+from bench.api import (
+    Block,
+    Figure,
+    Metric,
+    Report,
+    Results,
+    Section,
+    Table,
+    Text,
+    catalogue,
+    spec_or_none,
+    stats,
+    style,
+)
+from bench.reports._words import arrow
 
 Options = Mapping[str, Any]
-NUMBERS = ["dataset", "metric", "variant", "difference", "two standard errors", "verdict"]
+Compared = Mapping[tuple[str, str, str], stats.DatasetComparison]  # by variant, dataset and metric
+NUMBERS = ["dataset", "metric", "variant", "difference", "95 % low", "95 % high"]
 
 
 @dataclass(frozen=True)
@@ -32,47 +47,47 @@ class MCNIAblation(Report):
                 continue
             reference = middle(variants)
             changes = {label: change(options, variants[reference]) for label, options in variants.items()}
-            compared = _differences(results, list(variants), reference)
-            if compared.empty:
+            rows = results.frame[results.frame["method"].isin(list(variants))]
+            if rows.empty:
                 continue
-            by_dataset = compared.groupby("dataset")
+            compared = _compared(results, rows, list(variants), reference)
+            by_dataset = rows.groupby("dataset")
             introduction = (
                 f"{plugin}: every variant against {reference}, which differs least from the others. In brackets: the "
-                "mean of the differences on the same split and seed ± its standard error."
+                "mean of the differences on the same split and seed with its 95 % interval, each by itself. Which "
+                "differences were shown after correction for all tests is in the other sections."
             )
-            tables = [_table(str(name), rows, changes, _metrics(results, rows)) for name, rows in by_dataset]
+            metrics = {str(name): _metrics(results, own) for name, own in by_dataset}
+            tables = [_table(str(name), own, changes, metrics[str(name)], compared) for name, own in by_dataset]
             blocks += [Text(introduction), *tables]
-            blocks.append(self._figure(plugin, reference, changes, compared, results))
+            blocks.append(self._figure(plugin, reference, changes, metrics, compared))
         return Section("Ablation", blocks) if blocks else None
 
     def _figure(
-        self, plugin: str, reference: str, changes: Mapping[str, str], compared: pd.DataFrame, results: Results
+        self,
+        plugin: str,
+        reference: str,
+        changes: Mapping[str, str],
+        metrics: Mapping[str, list[Metric]],
+        compared: Compared,
     ) -> Figure:
-        panels = {
-            str(dataset): [(metric, rows[rows["metric"] == metric.name]) for metric in _metrics(results, rows)]
-            for dataset, rows in compared.groupby("dataset")
-            if _metrics(results, rows)
-        }
+        panels = {dataset: own for dataset, own in metrics.items() if own}
         others = [label for label in changes if label != reference]
-        width = max(min(len(found), self.panels) for found in panels.values())
-        findings, numbers = [], []
+        width = max(min(len(own), self.panels) for own in panels.values())
+        numbers = []
         with style.house_style():
             height = 0.9 + (0.8 + 0.27 * len(others)) * len(panels)
             figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, height), layout="constrained")
             axes = figure.subplots(len(panels), width, squeeze=False, sharey=True)
             for axis in axes.flatten():
                 axis.set_axis_off()
-            for row, (dataset, found) in zip(axes, panels.items(), strict=True):
-                for axis, (metric, rows) in zip(row, found, strict=False):
-                    title = f"{style.short(dataset)}: {metric.name}"
-                    drawn = _panel(axis, title, metric, others, changes, rows)
-                    better = ", ".join(changes[label] for label, *_, word in drawn if word == "better")
-                    findings.append(f"{dataset}, {metric.name}: {better or 'none'}")
-                    numbers += [(dataset, metric.name, *one) for one in drawn]
+            for row, (dataset, own) in zip(axes, panels.items(), strict=True):
+                for axis, metric in zip(row, own, strict=False):
+                    found = {label: compared.get((label, dataset, metric.name)) for label in others}
+                    numbers += _panel(axis, f"{style.short(dataset)}: {metric.name} {arrow(metric)}", changes, found)
         caption = (
-            f"{plugin}: difference of each variant to {reference} on the same split and seed, mean ± two standard "
-            "errors; blue is better by more than that, orange is worse, grey could be either. With few seeds and many "
-            f"variants some differences pass by chance; nothing is corrected for that. Better: {'; '.join(findings)}."
+            f"{plugin}: difference of each variant to {reference} on the same split and seed, mean and 95 % interval, "
+            "each by itself. With many variants some intervals miss 0 by chance."
         )
         return Figure(f"ablation-{plugin}", caption, figure, pd.DataFrame(numbers, columns=NUMBERS))
 
@@ -101,14 +116,11 @@ def _changed(options: Options, reference: Options) -> list[str]:
     return [name for name in sorted({*options, *reference}) if options.get(name) != reference.get(name)]
 
 
-def _differences(results: Results, labels: list[str], reference: str) -> pd.DataFrame:
-    """Return the values of the variants with their difference to the reference on the same split and seed."""
-    frame = results.frame
-    frame = frame[frame["method"].isin(labels)]
-    place = ["dataset", "split", "seed", "metric"]
-    base = frame[frame["method"] == reference].set_index(place)["value"].rename("reference")
-    joined = frame.join(base, on=place)
-    return joined.assign(difference=joined["value"] - joined["reference"])
+def _compared(results: Results, rows: pd.DataFrame, labels: list[str], reference: str) -> Compared:
+    """Return every variant against the reference by dataset and metric."""
+    others = [label for label in labels if label != reference]
+    found = stats.compare_each(rows, others, reference, _metrics(results, rows), cells=results.cells)
+    return {(one.a, row.dataset, row.metric): row for one in found for row in one.rows}
 
 
 def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
@@ -118,51 +130,42 @@ def _metrics(results: Results, rows: pd.DataFrame) -> list[Metric]:
     return [declared[name] for name in named or sorted(present & set(declared)) if declared[name].has_better]
 
 
-def _table(dataset: str, rows: pd.DataFrame, changes: Mapping[str, str], metrics: list[Metric]) -> Table:
+def _table(
+    dataset: str, rows: pd.DataFrame, changes: Mapping[str, str], metrics: list[Metric], compared: Compared
+) -> Table:
     data: dict[str, list[str]] = {"variant": list(changes), "option": list(changes.values())}
     for metric in metrics:
-        own = rows[rows["metric"] == metric.name]
-        data[metric.name] = [_cell(own[own["method"] == label], text == "reference") for label, text in changes.items()]
+        means = rows[rows["metric"] == metric.name].groupby("method")["value"].mean()
+        data[metric.name] = [_cell(means.get(label), compared.get((label, dataset, metric.name))) for label in changes]
     return Table(f"{dataset}: what each option changes", pd.DataFrame(data))
 
 
-def _cell(rows: pd.DataFrame, reference: bool) -> str:
-    if rows.empty:
+def _cell(mean: float | None, row: stats.DatasetComparison | None) -> str:
+    if mean is None:
         return "–"
-    if reference:
-        return f"{rows['value'].mean():.4g}"
-    difference, error = _mean_and_error(rows["difference"])
-    within = f" ± {error:.1g}" if math.isfinite(error) else ""
-    return f"{rows['value'].mean():.4g}" + (f" ({difference:+.2g}{within})" if math.isfinite(difference) else "")
-
-
-def _mean_and_error(differences: "pd.Series[float]") -> tuple[float, float]:
-    known = differences[differences.abs() < math.inf]  # NaN and infinite ones have no mean
-    error = float(known.std() / math.sqrt(len(known))) if len(known) > 1 else math.nan
-    return float(known.mean()), error
+    if row is None or math.isnan(row.difference):
+        return f"{mean:.4g}"
+    ends = f", {row.interval.low:+.2g} .. {row.interval.high:+.2g}" if row.interval else ""
+    return f"{mean:.4g} ({row.difference:+.2g}{ends})"
 
 
 def _panel(
-    axis: Axes, title: str, metric: Metric, labels: list[str], changes: Mapping[str, str], rows: pd.DataFrame
-) -> list[tuple[str, float, float, str]]:
-    """Draw one metric's differences; return them with two standard errors and a word."""
+    axis: Axes, title: str, changes: Mapping[str, str], found: Mapping[str, stats.DatasetComparison | None]
+) -> list[tuple[str, str, str, float, float, float]]:
+    """Draw one metric's differences; return them with the ends of their intervals."""
     axis.set_axis_on()
     axis.axvline(0, color=style.INK, linewidth=0.8)
     drawn = []
-    for place, label in enumerate(labels):
-        own = rows[rows["method"] == label]
-        mean, error = _mean_and_error(own["difference"])
-        if not math.isfinite(mean):
+    for place, (label, row) in enumerate(found.items()):
+        if row is None or not math.isfinite(row.difference):
             continue
-        reach = 2 * error if math.isfinite(error) else 0.0
-        clear = abs(mean) > reach > 0
-        gain = metric.better(float(own["value"].mean()), float(own["reference"].mean()))
-        color = (style.BETTER if gain else style.WORSE) if clear else style.EVEN
-        axis.errorbar(mean, place, xerr=reach, fmt="o", color=color, markersize=4, capsize=2, linewidth=1.2)
-        drawn.append((label, mean, reach, ("better" if gain else "worse") if clear else "either"))
-    axis.set_yticks(range(len(labels)), [changes[label] for label in labels], fontsize=8)
-    axis.set_ylim(len(labels) - 0.5, -0.5)
-    axis.set_title(title, fontsize=9)
+        low, high = (row.interval.low, row.interval.high) if row.interval else (math.nan, math.nan)
+        axis.plot([low, high], [place, place], color=style.SOFT, linewidth=1.4)
+        axis.plot(row.difference, place, "o", color=style.INK, markersize=4)
+        drawn.append((row.dataset, row.metric, label, row.difference, low, high))
+    axis.set_yticks(range(len(found)), [changes[label] for label in found], fontsize=8)
+    axis.set_ylim(len(found) - 0.5, -0.5)
+    axis.set_title(title, fontsize=9, parse_math=False)
     axis.tick_params(axis="x", labelsize=7)
     axis.locator_params(axis="x", nbins=4)
     return drawn

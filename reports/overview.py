@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.reports._page_tests import families_text, page_tests
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
+from bench.reports._words import arrow, lead_metrics, plural, probability
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")
 COLOURS = {"better": style.BETTER, "worse": style.WORSE}  # of verdicts; EVEN of the others
 
 EXPLAINED = (
-    "Decided after Holm's correction over the datasets; over datasets by Wilcoxon's signed-rank test. Intervals are "
-    "95 % each by itself. Inconclusive is not the same as "
+    "Decided on datasets by these tests, over datasets by Wilcoxon's signed-rank test. Inconclusive is not the same as "
     'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
     'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
     "Wins: the share of pairs (the same split and seed) in which the method beats the baseline, mean over datasets."
@@ -30,7 +30,6 @@ class Overview(Report):
     """Counts, and the verdicts on the suite's leading metrics."""
 
     order = 5
-    resamples: int = 2_000  # of the bootstrap intervals
 
     def section(self, results: Results) -> Section | None:
         """Return the facts of a suite and its verdicts, or None where nothing is stored."""
@@ -39,7 +38,7 @@ class Overview(Report):
             return None
         blocks: list[Block] = [Facts(_facts(results))]
         leads, tried = lead_metrics(results), configurations_tried(results)
-        found = {metric: self._against_baseline(results, metric) for metric in leads}
+        found = {metric: list(page_tests(results).verdicts.get(metric, ())) for metric in leads}
         for metric, comparisons in found.items():
             if comparisons:
                 blocks += [Text(_summary(metric, comparisons)), _verdicts(metric, comparisons, tried)]
@@ -50,16 +49,9 @@ class Overview(Report):
             blocks.append(Text(f"{_tests(drawn)} {EXPLAINED}"))
         if not any(found.values()):
             blocks.append(Text(_why_nothing(results)))
+        if families := families_text(results):
+            blocks.append(Text(families))
         return Section("Overview and verdicts", blocks)
-
-    def _against_baseline(self, results: Results, metric: Metric) -> list[stats.Comparison]:
-        base = results.baseline
-        rows = results.frame[results.frame["metric"] == metric.name]
-        if base is None or base not in set(rows["method"]):
-            return []
-        others = [method for method in methods_of(rows) if method != base]
-        settings = stats.Settings(resamples=self.resamples)
-        return stats.compare_each(rows, others, base, metric, cells=results.cells, settings=settings)
 
 
 def _tests(drawn: Mapping[Metric, Sequence[stats.Comparison]]) -> str:

@@ -44,7 +44,7 @@ class Paper(Report):
                 f"{paper['title']}. Every claim of its text, the test that decides it and what our runs say. The paper "
                 "has five repeats and no tests: a claim is reproduced here only where a test shows it, not reproduced "
                 "where a test shows the contrary (or equivalence, where superiority is claimed), and inconclusive in "
-                "between."
+                f"between. {_families(judged)}"
             ),
             Facts(_counts([one for _, one in judged])),
             *(Text(_compared_with(name, paper["experiments"][name], *found[name])) for name in held),
@@ -60,6 +60,15 @@ class Paper(Report):
             data = pd.DataFrame(figures, columns=["figure", "what it shows", "ours"])
             blocks.append(Table("Figures of the paper, and ours", data, name="figures"))
         return Section("Paper reproduction", blocks)
+
+
+def _families(judged: Sequence[tuple[Mapping[str, Any], Judged]]) -> str:
+    """Return what the tests of all claims add up to."""
+    tested = sum(one.verdict != "not comparable" for _, one in judged)
+    return (
+        f"Each claim is a family of tests by itself, with Holm's correction at 5 %: of {plural(tested, 'claim')} that "
+        f"can be tested, up to {0.05 * tested:.2g} would be decided by chance if no method differed from another."
+    )
 
 
 @cache

@@ -8,11 +8,11 @@ import pandas as pd
 
 from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
 from bench.reports._left_out import explain
+from bench.reports._page_tests import Tested, page_tests
 from bench.reports._words import arrow, methods_of, metrics_of
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
-SETTINGS = stats.Settings()
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Summary(Report):
         chosen = {dataset: metrics_of(results, rows) for dataset, rows in places.items()}
         if not any(chosen.values()):
             return None
-        tested = _tested(results, chosen)
+        tested = [one for one in page_tests(results).tested.values() if results.baseline in one.tests.methods]
         blocks: list[Block] = [Text(_introduction(results, tested))]
-        marks = _marks(results, tested)
+        marks = _marks(str(results.baseline), tested)
         groups = frame.groupby(["dataset", "metric", "method"])["value"]
         numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
         known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
@@ -50,48 +50,34 @@ class Summary(Report):
         return Section("Results by dataset", blocks)
 
 
-def _introduction(results: Results, tested: Sequence[stats.PairwiseTests]) -> str:
+def _introduction(results: Results, tested: Sequence[Tested]) -> str:
     text = (
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
     )
     if results.baseline:
         text += (
-            f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed (Holm "
-            "over all tests of a table). No mark: a difference was not shown, "
-            "which is not the same as none. Relative metrics are differences to that method on the same split."
+            f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed; "
+            "corrected as the overview says. No mark: not shown to differ, "
+            "which is not the same as equal. Relative metrics are differences to that method on the same split."
         )
     if tested:
-        text += f" Tests: {stats.datasets_by_test((one.dataset, one.repetition) for one in tested)}."
+        text += f" Tests: {stats.datasets_by_test((one.tests.dataset, one.tests.repetition) for one in tested)}."
     return text
 
 
-def _tested(results: Results, chosen: Mapping[str, list[Metric]]) -> list[stats.PairwiseTests]:
-    """Return the tests with the baseline; relative metrics test the same as what they are relative to, so need none."""
-    if results.baseline is None:
-        return []
-    wanted = {m.name: m for metrics in chosen.values() for m in metrics if m.relative_to is None and m.has_better}
-    tests = stats.compare_all_pairs(results.frame, list(wanted.values()), cells=results.cells, settings=SETTINGS)
-    return [one for one in tests if results.baseline in one.methods]
-
-
-def _marks(results: Results, tested: Sequence[stats.PairwiseTests]) -> dict[str, dict[tuple[str, str], str]]:
+def _marks(baseline: str, tested: Sequence[Tested]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the marks of each dataset."""
-    found: dict[str, list[tuple[str, str, float, float]]] = {}
+    marks: dict[str, dict[tuple[str, str], str]] = {}
     for one in tested:
-        base = one.methods.index(str(results.baseline))
-        found.setdefault(one.dataset, []).extend(
-            (one.metric, method, float(one.p[i, base]), float(one.gain[i, base]))
-            for i, method in enumerate(one.methods)
-            if i != base
+        against = one.verdicts[:, one.tests.methods.index(baseline)]
+        own = {1.0: BETTER, -1.0: WORSE}
+        marks.setdefault(one.tests.dataset, {}).update(
+            {
+                (one.tests.metric, method): own[verdict]
+                for method, verdict in zip(one.tests.methods, against.tolist(), strict=True)
+                if verdict in own
+            }
         )
-    marks = {}
-    for dataset, tests in found.items():
-        p = stats.adjust_p_values([test[2] for test in tests], SETTINGS.correction)
-        marks[dataset] = {
-            (metric, method): BETTER if gain > 0 else WORSE
-            for (metric, method, _, gain), p_adjusted in zip(tests, p, strict=True)
-            if p_adjusted < SETTINGS.alpha
-        }
     return marks
 
 

@@ -9,6 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Array, Figure, Metric, Report, Results, Section, Text, stats, style
+from bench.reports._page_tests import Tested, page_tests
 from bench.reports._words import arrow, lead_metrics, plural
 
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
@@ -27,24 +28,23 @@ class Wins(Report):
         """Return the matrices, or None where there are no two methods with results."""
         figures, tested = [], []
         for metric in lead_metrics(results):
-            pairs = stats.compare_all_pairs(results.frame, [metric], cells=results.cells)
-            found = [one for one in pairs if len(one.methods) > 1]
+            found = [one for one in page_tests(results).of_metric(metric) if len(one.tests.methods) > 1]
             if found:
                 figures.append(_figure(metric, found))
-                tested += [(one.dataset, one.repetition) for one in found]
+                tested += [(one.tests.dataset, one.tests.repetition) for one in found]
         if not figures:
             return None
         introduction = (
-            "Row against column: on how many datasets the row was shown to be better / neither / worse (Holm over all "
-            "pairs of methods on a dataset), and below it the effect: the share of pairs (the same split and seed) in "
-            "which the row beats the column, mean over datasets; ties count half. Tests: "
+            "Row against column: on how many datasets the row was shown to be better / neither / worse (corrected as "
+            "the overview says), and below it the effect: the share of pairs (the same split and seed) in which the "
+            "row beats the column, mean over datasets; ties count half. Tests: "
             f"{stats.datasets_by_test(tested)}."
         )
         return Section("Wins, ties and losses", [Text(introduction), *figures])
 
 
-def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
-    methods = list(dict.fromkeys(method for one in found for method in one.methods))
+def _figure(metric: Metric, found: list[Tested]) -> Figure:
+    methods = list(dict.fromkeys(method for one in found for method in one.tests.methods))
     counts, effect = _counted(found, methods)
     order = np.argsort(-np.nanmean(np.where(np.isnan(effect), 0.5, effect), axis=1), kind="stable")
     methods, counts, effect = [methods[i] for i in order], counts[:, order][:, :, order], effect[order][:, order]
@@ -99,21 +99,16 @@ def _figure(metric: Metric, found: list[stats.PairwiseTests]) -> Figure:
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 
 
-def _counted(found: list[stats.PairwiseTests], methods: list[str]) -> tuple[Array, Array]:
+def _counted(found: list[Tested], methods: list[str]) -> tuple[Array, Array]:
     """Return `[better | open | worse, row, column]` counts of datasets, and the mean share of pairs won."""
-    settings, size = stats.Settings(), len(methods)
+    size = len(methods)
     counts, total, seen = np.zeros((3, size, size)), np.zeros((size, size)), np.zeros((size, size))
     for one in found:
-        places = np.array([methods.index(method) for method in one.methods])
-        upper = np.triu_indices(len(places), 1)
-        p = np.full(one.p.shape, np.nan)
-        p[upper] = stats.adjust_p_values(one.p[upper], settings.correction)
-        p.T[upper] = p[upper]
-        grid = np.ix_(places, places)
-        verdict, known = one.better(p, settings.alpha), ~np.isnan(one.wins)
+        places = np.array([methods.index(method) for method in one.tests.methods])
+        grid, known = np.ix_(places, places), ~np.isnan(one.tests.wins)
         for number, sign in enumerate((1, 0, -1)):
-            counts[number][grid] += (verdict == sign) & known
-        total[grid] += np.where(known, one.wins, 0.0)
+            counts[number][grid] += (one.verdicts == sign) & known
+        total[grid] += np.where(known, one.tests.wins, 0.0)
         seen[grid] += known
     with np.errstate(invalid="ignore"):
         return counts, np.where(seen > 0, total / np.maximum(seen, 1), np.nan)

@@ -18,6 +18,7 @@ from bench.text_tables import markdown_table
 from tools import validity_rates as simulate
 from tools.pages import print_or_replace_part
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, repeated_runs
+from tools.validity_of_families import false_positives_of_a_page
 from tools.validity_of_plans import plans_by_noise, plans_for_heavy_tails
 from tools.validity_rates import SIZES, Rates
 
@@ -68,6 +69,13 @@ def report(studies: int) -> Iterable[str]:
     rates = simulate.false_positives_with_shared_splits(DESIGNS, studies, np.random.default_rng([2026, 2]))
     columns = [f"{splits} splits x {seeds} seeds" for splits, seeds in DESIGNS]
     yield from _table("Several seeds on each split: false positives at 5 %", rates, columns)
+    yield from _families(few)
+
+
+def _families(studies: int) -> Iterable[str]:
+    """Yield the tables of families of tests; a generator of their own, so that they change no other table."""
+    rates = _by_noise(false_positives_of_a_page, studies, np.random.default_rng([2026, 4]))
+    yield from _table("Any false positive on a page: 5 methods, 8 datasets, 3 metrics *", rates)
 
 
 def _plans(studies: int, few: int) -> Iterable[str]:

@@ -19,12 +19,12 @@ from bench.stats import (
     cut_interval,
     hull,
     losses,
-    permutation_test,
     repetition,
+    smallest_permutation_p,
     t_interval,
     t_test,
 )
-from bench.stats.compare import FEWEST_PAIRS
+from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.stats.shared_splits import are_shared, means_of_splits
 
 NAN = float("nan")
@@ -174,7 +174,7 @@ def _better(loss: Array, finite: Mask, share: float, settings: Settings) -> tupl
         first, second = ([couples[n][side] for n in which] for side in (0, 1))
         d = loss[first][:, kept] - loss[second][:, kept]
         gap[which] = d.mean(axis=-1)
-        p[which] = _p(d, share, settings)
+        p[which] = _p(d, share)
     corrected = adjust_p_values(p, settings.correction)
     better = np.zeros((len(loss), len(loss)), dtype=np.bool_)
     for n, (i, j) in enumerate(couples):
@@ -183,12 +183,10 @@ def _better(loss: Array, finite: Mask, share: float, settings: Settings) -> tupl
     return better, int(np.isfinite(p).sum())
 
 
-def _p(d: Array, share: float, settings: Settings) -> Array:
+def _p(d: Array, share: float) -> Array:
     p = t_test(d, share)
-    constant = np.isnan(p)  # the same difference in every pair: no variance, so the permutation test decides
-    if constant.any():
-        p[constant] = permutation_test(d[constant], np.random.default_rng(settings.seed), settings.resamples)
-    return p
+    # The same difference in every pair: no variance, so the permutation test decides.
+    return np.where(np.isnan(p), smallest_permutation_p(d.shape[-1]), p)
 
 
 def _intervals(numbers: Array, share: float, settings: Settings) -> Array:

@@ -22,7 +22,6 @@ from bench.stats import CellCounts, Settings, methods_with_equal_draws
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
-SETTINGS = Settings(resamples=4_000)  # thousands of intervals of which two digits are shown
 ALL = "all"  # the value of --metric for every stored metric
 
 
@@ -58,7 +57,7 @@ class Leaderboard:
 
 
 def collect(
-    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = SETTINGS
+    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = Settings()
 ) -> Leaderboard:
     """Read a store: all suites, or those named; by the metrics they show, or by those named ('all' for every one)."""
     known = store.suites()

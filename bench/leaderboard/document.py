@@ -18,7 +18,7 @@ from bench.leaderboard.rerun import Rerun
 from bench.leaderboard.rows import Row
 from bench.metrics import Metric, condition
 from bench.spec.spec import REPEATED
-from bench.stats.compare import FEWEST_PAIRS
+from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.web.dates import iso_time
 
 FORMAT = 1  # raised when a reader of the file would have to change

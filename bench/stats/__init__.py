@@ -17,9 +17,10 @@ from bench.stats.all_pairs import PairwiseTests, compare_all_pairs
 from bench.stats.bayes import Posterior, correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, cut_interval, hull, percentile_interval
 from bench.stats.cell_counts import CellCounts
-from bench.stats.compare import Comparison, DatasetComparison, Interval, compare, compare_each
+from bench.stats.compare import Comparison, compare, compare_each
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
+from bench.stats.dataset_comparison import DatasetComparison, Interval
 from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference, superiority
 from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
 from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench.stats import tests
 from bench.stats.cell_counts import CellCounts, Cells
-from bench.stats.compare import FEWEST_PAIRS
+from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.stats.effects import paired_superiority
 from bench.stats.equal_draws import draws_of
 from bench.stats.pairing import MetricLike, grids, losses

@@ -6,98 +6,29 @@ beside it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-import numpy as np
 import pandas as pd
 
 from bench.errors import UserError, unknown_name
-from bench.stats import planning, tests
-from bench.stats.bayes import Posterior, correlated_t_test
-from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
 from bench.stats.corrections import NAMES, adjust_p_values
-from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference
-from bench.stats.equal_draws import unequal_draws
-from bench.stats.pairing import (
-    Direction,
-    LostCells,
-    MetricLike,
-    Repeats,
-    grids,
-    losses,
-    pair_grid,
-    pair_repeats,
-    require_better,
+from bench.stats.dataset_comparison import (
+    FEWEST_PAIRS,
+    DatasetComparison,
+    Interval,
+    compare_on_dataset,
+    decide,
+    with_doubts,
 )
-from bench.stats.replication import Repetition
-from bench.stats.settings import Settings, Verdict
-from bench.stats.shape import Shape, shape
-from bench.stats.shared_splits import Components, variance_components
-from bench.stats.tests import Array
+from bench.stats.equal_draws import unequal_draws
+from bench.stats.pairing import MetricLike, Repeats, grids, pair_grid, pair_repeats, require_better
+from bench.stats.settings import Settings
 
-FEWEST_PAIRS = 5  # no verdict with fewer
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval for the mean difference, and the method that computed it."""
-
-    low: float
-    high: float
-    kind: str
-
-
-@dataclass(frozen=True)
-class DatasetComparison:
-    """A against B on one dataset by one metric. Differences are A - B (by a target: of the distances to it)."""
-
-    dataset: str
-    metric: str
-    direction: Direction
-    target: float | None
-    pairs: int  # or splits, where several seeds share each of them
-    test_share: float  # that the test is corrected for; 0: independent repeats, or seeds on one split
-    repetition: Repetition  # how the repeats are related, and who says so
-    mean_a: float = math.nan
-    mean_b: float = math.nan
-    difference: float = math.nan
-    deviation: float = math.nan  # of the differences over pairs
-    components: Components | None = None  # of the differences, where several seeds share each split
-    interval: Interval | None = None  # for display: each end is the wider one of the two below
-    bootstrap_interval: Interval | None = None
-    t_interval: Interval | None = None
-    p: float = math.nan  # of the test that decides
-    decided_by: str = ""
-    p_adjusted: float = math.nan
-    permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
-    wilcoxon_p: float = math.nan  # NaN in the same case
-    sign_p: float = math.nan  # of the median; NaN in the same case
-    sign_p_adjusted: float = math.nan
-    shape: Shape | None = None  # of the differences: skewness and outliers
-    better_probability: float = math.nan  # the share of pairs in which A is better; ties count half
-    cliffs_delta: float = math.nan  # of the losses, B above A, not paired: 1 where every repeat of A beats all of B
-    standardised: float = math.nan  # difference / pooled standard deviation over seeds
-    margin: float = math.nan
-    equivalence_p: float = math.nan
-    equivalence_p_adjusted: float = math.nan
-    posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
-    detectable: float = math.nan  # smallest difference that these pairs show with the requested power
-    pairs_for_margin: int | None = None  # None: no number of repeats reaches it
-    split_count: int | None = None  # of the dataset: a plan for more cannot be run; None: as many as are asked for
-    detectable_at_most: float = math.nan  # the smallest difference that all its splits show with the requested power
-    verdict: Verdict = "inconclusive"
-    lost: tuple[LostCells, ...] = ()
-    messages: tuple[str, ...] = ()
-
-    @property
-    def plan_is_possible(self) -> bool:
-        """Whether the dataset has as many splits as the margin needs."""
-        if self.pairs_for_margin is None:
-            return False
-        return self.split_count is None or self.pairs_for_margin <= self.split_count
+Group = tuple[MetricLike, Repeats]  # the pairs of one dataset, and the metric that they are compared by
 
 
 @dataclass(frozen=True)
@@ -148,34 +79,35 @@ def compare(
     if not groups:
         names = ", ".join(measure.name for measure in measures) or "none"
         raise UserError(f"{a} and {b} have no results in common by {names}; see 'uqbench list metrics'")
-    return _compare_groups(a, b, groups, settings)
+    return _compare_family({a: groups}, b, settings)[0]
 
 
 def compare_each(
     frame: pd.DataFrame,
     methods: Sequence[str],
     b: str,
-    measure: MetricLike,
+    measures: Sequence[MetricLike],
     *,
     cells: Cells = None,
     settings: Settings = Settings(),
 ) -> list[Comparison]:
-    """Compare each of several methods with B by one metric: like `compare` on the cells of the two methods.
+    """Compare each of several methods with B: like `compare` on the cells of the two methods, all in one family.
 
-    The frame is read once. Every comparison is a family of tests by itself.
+    The frame is read once.
     """
-    require_better(measure)
-    counts, tables = CellCounts.of(cells), grids(frame, [measure.name], [*methods, b])
-    comparisons = []
+    for measure in measures:
+        require_better(measure)
+    wanted = {measure.name: measure for measure in measures}
+    counts, tables = CellCounts.of(cells), grids(frame, list(wanted), [*methods, b])
+    family: dict[str, list[Group]] = {}
     for a in methods:
         own = counts.only([a, b])
-        pairs = [grid.of([a, b]) for grid in tables]
-        groups = [
-            (measure, _at_equal_draws(measure, pair_grid(grid, own), [a, b], own)) for grid in pairs if len(grid.values)
-        ]
-        if groups:
-            comparisons.append(_compare_groups(a, b, groups, settings))
-    return comparisons
+        for grid in (grid.of([a, b]) for grid in tables):
+            if len(grid.values):
+                measure = wanted[grid.metric]
+                group = (measure, _at_equal_draws(measure, pair_grid(grid, own), [a, b], own))
+                family.setdefault(a, []).append(group)
+    return _compare_family(family, b, settings)
 
 
 def _at_equal_draws(measure: MetricLike, repeated: Repeats, methods: Sequence[str], counts: CellCounts) -> Repeats:
@@ -186,21 +118,36 @@ def _at_equal_draws(measure: MetricLike, repeated: Repeats, methods: Sequence[st
     return replace(repeated, values=repeated.values[:, :0], splits=repeated.splits[:0], refused=reason)
 
 
-def _compare_groups(a: str, b: str, groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings) -> Comparison:
-    family_size = sum(repeated.count >= FEWEST_PAIRS for _, repeated in groups)
-    rows = [_compare_one(measure, repeated, settings, family_size) for measure, repeated in groups]
-    p = adjust_p_values([row.p for row in rows], settings.correction)
-    equivalence = adjust_p_values([row.equivalence_p for row in rows], settings.correction)
-    signs = adjust_p_values([row.sign_p for row in rows], settings.correction)
-    rows = [_with_doubts(replace(row, sign_p_adjusted=float(sign))) for row, sign in zip(rows, signs, strict=True)]
-    decided = tuple(_decide(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows))
-    datasets, metrics = len({row.dataset for row in rows}), len({row.metric for row in rows})
-    family = (
-        f"{NAMES[settings.correction]} over {family_size} test{'s' * (family_size != 1)} "
-        f"({datasets} dataset{'s' * (datasets > 1)}, {metrics} metric{'s' * (metrics > 1)})"
+def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Settings) -> list[Comparison]:
+    """Compare every member with B; all tests on datasets are one family, those over datasets another."""
+    size = sum(repeated.count >= FEWEST_PAIRS for groups in members.values() for _, repeated in groups)
+    rows = [
+        compare_on_dataset(measure, repeated, settings, size)
+        for groups in members.values()
+        for measure, repeated in groups
+    ]
+    p, equivalence, signs = (
+        adjust_p_values([getattr(row, name) for row in rows], settings.correction)
+        for name in ("p", "equivalence_p", "sign_p")
     )
-    across = compare_over_datasets(decided, groups, settings)
-    return Comparison(a, b, settings, family, family_size, decided, across)
+    rows = [with_doubts(replace(row, sign_p_adjusted=float(sign))) for row, sign in zip(rows, signs, strict=True)]
+    decided = iter([decide(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows)])
+    by_member = {a: tuple(islice(decided, len(groups))) for a, groups in members.items()}
+    across = compare_over_datasets([(by_member[a], groups) for a, groups in members.items()], settings)
+    words = ", ".join(
+        f"{count} {name}{'s' * (count > 1)}"
+        for count, name in (
+            (len(members), "method"),
+            (len({row.dataset for row in rows}), "dataset"),
+            (len({row.metric for row in rows}), "metric"),
+        )
+        if count > 1 or name != "method"
+    )
+    family = f"{NAMES[settings.correction]} over {size} test{'s' * (size != 1)} ({words})"
+    return [
+        Comparison(a, b, settings, family, size, own, overall)
+        for (a, own), overall in zip(by_member.items(), across, strict=True)
+    ]
 
 
 def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> None:
@@ -210,147 +157,3 @@ def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> Non
     for name in (a, b):
         if name not in known:
             raise unknown_name("method", name, known)
-
-
-def _compare_one(measure: MetricLike, repeated: Repeats, settings: Settings, family_size: int) -> DatasetComparison:
-    related = repeated.repetition.overridden(settings.test_share)
-    share = related.test_share
-    pairs = repeated.count
-    row = DatasetComparison(repeated.dataset, measure.name, measure.direction, measure.target, pairs, share, related)
-    # Seeds on one split are as many as are asked for.
-    existing = None if related.kind == "seeds" else repeated.split_count
-    row = replace(row, lost=repeated.lost, messages=repeated.messages, split_count=existing)
-    row = _note(row, related.note) if related.note else row
-    if repeated.refused:
-        return _note(row, repeated.refused)
-    if pairs == 0:
-        return _note(row, "no pairs: the methods have no split and seed in common")
-    mean_a, mean_b = repeated.over_splits(repeated.values).mean(axis=1)
-    row = replace(row, mean_a=float(mean_a), mean_b=float(mean_b))
-    loss_a, loss_b = repeated.losses(measure)
-    d = loss_a - loss_b
-    runs_a, runs_b = losses(repeated.values, measure)  # all of them, also where splits are shared
-    if repeated.shares_splits:
-        components = variance_components(runs_a - runs_b, repeated.splits)
-        row = _note(replace(row, components=components), str(components))
-    sign = -1.0 if measure.direction == "higher" else 1.0  # back to the metric's own unit
-    row = replace(row, difference=sign * float(d.mean()))
-    if pairs < FEWEST_PAIRS:
-        what = f"{pairs} {'split' if repeated.shares_splits else 'pair'}{'s' * (pairs > 1)}"
-        return _note(row, f"{what}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
-    deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
-    noise = float(pooled_deviation(runs_a, runs_b))
-    margin = settings.margin.size * (noise if settings.margin.relative else 1.0)
-    row = replace(
-        row,
-        deviation=deviation,
-        margin=margin,
-        better_probability=float(paired_superiority(loss_b, loss_a)),
-        cliffs_delta=float(cliffs_delta(loss_b, loss_a)),
-        standardised=sign * float(standardised_difference(runs_a, runs_b)),
-        equivalence_p=float(tests.equivalence_test(d, margin, share)),
-        posterior=correlated_t_test(d, margin, share),
-        shape=shape(d),
-    )
-    row = _with_tests(row, d, share, settings)
-    row = _with_intervals(row, d, sign, share, settings)
-    return _with_plan(row, share, settings, family_size)
-
-
-def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settings) -> DatasetComparison:
-    generator = np.random.default_rng(settings.seed)
-    permutation = float(tests.permutation_test(d, generator, settings.resamples))
-    if row.deviation == 0.0:
-        if d[0] == 0.0:
-            row = _note(row, f"all {row.pairs} pairs are equal")
-        else:
-            row = _note(row, "the difference is the same in every pair: no variance, so the permutation test decides")
-        return replace(row, p=permutation, decided_by="permutation test", permutation_p=permutation)
-    row = replace(row, p=float(tests.t_test(d, share)), decided_by="corrected resampled t" if share else "paired t")
-    if share:
-        return row  # permutation and signed ranks need independent pairs
-    smallest = tests.smallest_permutation_p(row.pairs)
-    if smallest >= settings.alpha:
-        enough = next(n for n in range(row.pairs, 100) if tests.smallest_permutation_p(n) < settings.alpha)
-        row = _note(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
-    signed_ranks, signs = float(tests.wilcoxon_test(d)), float(tests.sign_test(d))
-    return replace(row, permutation_p=permutation, wilcoxon_p=signed_ranks, sign_p=signs)
-
-
-def _with_doubts(row: DatasetComparison) -> DatasetComparison:
-    """Add why a test of means may not hold its level here, and the test of the median, which does."""
-    if row.shape is None or row.deviation == 0.0:
-        return row
-    failures = sum(one.diverged + one.failed + one.infinite for one in row.lost)
-    reasons = row.shape.problems
-    if failures:
-        reasons.append(f"{failures} run{'s' * (failures > 1)} without a finite value are not among the pairs")
-    if not reasons:
-        return row
-    median = "no sign test beside it: pairs of overlapping splits are not independent"
-    if not math.isnan(row.sign_p):
-        median = (
-            f"sign test of the median: A is better in {row.better_probability:.0%} of the pairs, "
-            f"p = {row.sign_p_adjusted:.3g} after the same correction"
-        )
-    return _note(row, f"{'; '.join(reasons)}: the test of the mean may not hold its level; {median}")
-
-
-def _with_intervals(
-    row: DatasetComparison, d: Array, sign: float, share: float, settings: Settings
-) -> DatasetComparison:
-    generator = np.random.default_rng(settings.seed)
-    widened = " widened for overlapping splits" if share else ""
-    ends = bca_interval(d, generator, level=settings.level, resamples=settings.resamples, test_share=share)
-    student = tests.t_interval(d, settings.level, share)
-    return replace(
-        row,
-        interval=_interval(sign * hull(ends, student), "hull of the two below"),
-        bootstrap_interval=_interval(sign * ends, f"BCa bootstrap{widened}"),
-        t_interval=_interval(sign * student, "corrected t" if share else "t"),
-    )
-
-
-def _interval(ends: Array, kind: str) -> Interval:
-    return Interval(float(ends.min()), float(ends.max()), kind)
-
-
-def _with_plan(row: DatasetComparison, share: float, settings: Settings, family_size: int) -> DatasetComparison:
-    # The strictest level that Holm's correction may require of this test.
-    alpha = settings.alpha / max(family_size, 1)
-    if row.deviation == 0.0:
-        # With enough pairs for the permutation test any difference is detected, with fewer none.
-        enough = next(n for n in range(FEWEST_PAIRS, 1_000) if tests.smallest_permutation_p(n) < alpha)
-        seen = 0.0 if row.pairs >= enough else math.inf
-        return replace(row, detectable=seen, pairs_for_margin=enough)
-    spread, pairs, power = row.deviation, row.pairs, settings.power
-    smallest = planning.detectable_difference(
-        spread, pairs, target=power, alpha=alpha, test_share=share, estimated_from=pairs
-    )
-    # Not for the observed difference: power at the estimate says no more than p does (Hoenig and Heisey 2001).
-    for_margin = planning.pairs_needed(
-        row.margin, spread, target=power, alpha=alpha, test_share=share, estimated_from=pairs
-    )
-    row = replace(row, detectable=smallest, pairs_for_margin=for_margin)
-    if row.split_count is None:
-        return row
-    reachable = planning.detectable_difference(
-        spread, row.split_count, target=power, alpha=alpha, test_share=share, estimated_from=pairs
-    )
-    return replace(row, detectable_at_most=reachable)
-
-
-def _decide(row: DatasetComparison, p: float, equivalence: float, settings: Settings) -> DatasetComparison:
-    row = replace(row, p_adjusted=p, equivalence_p_adjusted=equivalence)
-    if math.isnan(p):
-        return row
-    if p < settings.alpha:
-        gain = row.difference if row.direction == "higher" else -row.difference
-        row = replace(row, verdict="better" if gain > 0.0 else "worse")
-        return _note(row, "a real difference, but within the margin") if equivalence < settings.alpha else row
-    equal = equivalence < settings.alpha or (row.deviation == 0.0 and row.difference == 0.0)
-    return replace(row, verdict="equivalent" if equal else "inconclusive")
-
-
-def _note(row: DatasetComparison, message: str) -> DatasetComparison:
-    return replace(row, messages=(*row.messages, message))

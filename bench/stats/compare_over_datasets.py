@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from bench.stats import planning
 from bench.stats.aggregate import COMPARABLE, Estimate, comparable, improvement_probability
 from bench.stats.bayes import Posterior, signed_rank
 from bench.stats.corrections import adjust_p_values
+from bench.stats.dataset_comparison import DatasetComparison
 from bench.stats.effects import pooled_deviation
 from bench.stats.pairing import MetricLike, Repeats
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import signed_rank_sum, smallest_permutation_p, wilcoxon_test
-
-if TYPE_CHECKING:
-    from bench.stats.compare import DatasetComparison
 
 # Wilcoxon's test needs this many times the pairs of a t-test where noise is Gaussian (Pitman efficiency 3 / pi).
 WILCOXON_COST = math.pi / 3.0
@@ -49,26 +46,29 @@ class OverallComparison:
 
 
 def compare_over_datasets(
-    rows: Sequence["DatasetComparison"], groups: Sequence[tuple[MetricLike, Repeats]], settings: Settings
-) -> tuple[OverallComparison, ...]:
-    """Return one comparison per metric that has at least two datasets with a tested difference."""
-    metrics = list(dict.fromkeys(row.metric for row in rows))
-    found = []
-    for metric in metrics:
-        chosen = [
-            (row, measure, repeated)
-            for row, (measure, repeated) in zip(rows, groups, strict=True)
-            if row.metric == metric and not math.isnan(row.p)
-        ]
-        if len(chosen) > 1:
-            found.append(chosen)
-    overall = [_compare_metric(chosen, settings, len(found)) for chosen in found]
-    p = adjust_p_values([one.p for one in overall], settings.correction)
-    return tuple(_decide(one, float(p[i]), settings) for i, one in enumerate(overall))
+    members: Sequence[tuple[Sequence[DatasetComparison], Sequence[tuple[MetricLike, Repeats]]]], settings: Settings
+) -> list[tuple[OverallComparison, ...]]:
+    """Return for every member one comparison per metric with at least two tested datasets; all are one family."""
+    chosen = [_tested(rows, groups) for rows, groups in members]
+    size = sum(len(own) for own in chosen)
+    overall = [[_compare_metric(one, settings, size) for one in own] for own in chosen]
+    p = iter(adjust_p_values([one.p for own in overall for one in own], settings.correction))
+    return [tuple(_decide(one, float(next(p)), settings) for one in own) for own in overall]
+
+
+def _tested(
+    rows: Sequence[DatasetComparison], groups: Sequence[tuple[MetricLike, Repeats]]
+) -> list[list[tuple[DatasetComparison, MetricLike, Repeats]]]:
+    """Return the tested rows of each metric that has at least two of them."""
+    by_metric: dict[str, list[tuple[DatasetComparison, MetricLike, Repeats]]] = {}
+    for row, (measure, repeated) in zip(rows, groups, strict=True):
+        if not math.isnan(row.p):
+            by_metric.setdefault(row.metric, []).append((row, measure, repeated))
+    return [own for own in by_metric.values() if len(own) > 1]
 
 
 def _compare_metric(
-    chosen: Sequence[tuple["DatasetComparison", MetricLike, Repeats]], settings: Settings, family_size: int
+    chosen: Sequence[tuple[DatasetComparison, MetricLike, Repeats]], settings: Settings, family_size: int
 ) -> OverallComparison:
     rows = [row for row, _, _ in chosen]
     loss_a, loss_b = zip(*(repeated.losses(measure) for _, measure, repeated in chosen), strict=True)
@@ -84,10 +84,10 @@ def _compare_metric(
         messages.append(f"scales differ more than {COMPARABLE:g} times between datasets: differences are standardised")
     enough = next(n for n in range(2, 100) if smallest_permutation_p(n) < alpha)
     if len(d) < enough:
-        metrics = f" by {family_size} metrics at once" if family_size > 1 else ""
+        others = f" in a family of {family_size} tests" if family_size > 1 else ""
         messages.append(
             f"{len(d)} datasets cannot show a difference (no signed-rank p below "
-            f"{smallest_permutation_p(len(d)):.4g}): a verdict{metrics} needs at least {enough}"
+            f"{smallest_permutation_p(len(d)):.4g}): a verdict{others} needs at least {enough}"
         )
     words = Counter(row.verdict for row in rows)
     seen = planning.detectable_difference(spread, len(d), target=settings.power, alpha=alpha, estimated_from=len(d))

@@ -36,6 +36,15 @@ def pooled_deviation(a: ArrayLike, b: ArrayLike) -> Array:
     return np.asarray(np.sqrt((x.var(axis=-1, ddof=1) + y.var(axis=-1, ddof=1)) / 2.0))
 
 
+def unshared_deviation(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the standard deviation of one method over pairs without what both have in common, s(a - b) / sqrt(2).
+
+    Of values with a part that pairs share and independent noise of equal variance it is that of the noise.
+    """
+    d = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    return np.asarray(d.std(axis=-1, ddof=1) / np.sqrt(2.0))
+
+
 def standardised_difference(a: ArrayLike, b: ArrayLike) -> Array:
     """Return (mean a - mean b) / pooled standard deviation (Cohen's d); NaN where nothing varies."""
     deviation = pooled_deviation(a, b)

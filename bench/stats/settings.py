@@ -47,7 +47,7 @@ class Settings:
     correction: Correction = "holm"
     margin: Margin = Margin()
     test_share: float | None = None  # of test rows in overlapping splits; None: as declared; 0: independent repeats
-    resamples: int = 10_000
+    resamples: int = 4_000  # of bootstrap intervals and permutations: the same everywhere, so that intervals are, too
     seed: int = 0  # of the bootstrap and of sampled permutations
 
     def __post_init__(self) -> None:

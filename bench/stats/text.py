@@ -5,9 +5,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import get_args
 
-from bench.stats.compare import Comparison, DatasetComparison
+from bench.stats.compare import Comparison
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
+from bench.stats.dataset_comparison import DatasetComparison
 from bench.stats.pairing import Direction
 from bench.stats.rank import Ranking
 from bench.stats.replication import datasets_by_test
@@ -109,8 +110,8 @@ def ranking_lines(ranking: Ranking) -> Iterator[str]:
         f"Friedman: chi2 {_number(ranking.friedman[0])}, p {_probability(ranking.friedman[1])} (corrected for ties); "
         f"chi2 {_number(ranking.friedman_demsar[0])}, p {_probability(ranking.friedman_demsar[1])} (Demsar's form); "
         f"Iman-Davenport: F {_number(ranking.iman_davenport[0])}, p {_probability(ranking.iman_davenport[1])}",
-        f"Nemenyi: ranks that differ by less than {ranking.critical_difference:.2f} (with a letter in common) are not "
-        "significantly different",
+        f"Nemenyi: ranks that differ by less than {ranking.critical_difference:.2f} (with a letter in common) were not "
+        "shown to differ",
         "score: interquartile mean of losses standardised on each dataset, 0 is the average method, lower is better",
         *ranking.messages,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from bench.api import Figure, Section, Table
 from bench.reports.mcni_ablation import MCNIAblation, change, middle, variants_of
+from bench.stats import Measure, compare
 from bench.testing.report_results import ExampleResults
 from tests.fixtures.results import cell, spec
 
@@ -17,12 +18,12 @@ def held(values: dict[str, list[float]], options: dict[str, dict[str, Any]]) -> 
     rows = [(m, seed, value) for m, numbers in values.items() for seed, value in enumerate(numbers)]
     frame = pd.DataFrame(rows, columns=["method", "seed", "value"]).assign(suite="held", dataset="toy", split=0)
     specs = {method: cell(spec("toy", "noise", options=own)).spec for method, own in options.items()}
-    cells = frame.drop(columns="value").assign(spec=[specs[method] for method, _, _ in rows])
+    cells = frame.drop(columns="value").assign(spec=[specs[method] for method, _, _ in rows], status="ok")
     return ExampleResults(metrics=["rmse", "nll"], frame=frame.assign(metric="rmse"), cells=cells)
 
 
-BASE = np.array([1.0, 3.0, 2.0, 5.0])
-STEPS = np.array([0.1, 0.2, 0.3, 0.2])
+BASE = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 2.5])
+STEPS = np.array([0.1, 0.2, 0.3, 0.2, 0.15, 0.25])
 OPTIONS = {"loud": {"law": "a", "level": 2}, "plain": {"law": "a", "level": 1}, "other": {"law": "b", "level": 1}}
 VALUES = {"loud": list(BASE + STEPS), "plain": list(BASE), "other": list(BASE - 0.5)}
 
@@ -44,17 +45,24 @@ def test_differences_are_paired_by_seed() -> None:
     (table,) = [block for block in found.blocks if isinstance(block, Table)]
     cells = dict(zip(table.data["variant"], table.data["rmse"], strict=True))
     assert cells["plain"] == f"{BASE.mean():.4g}"
-    # The seeds scatter by 1.7, the differences by 0.08: unpaired, the error would be twenty times as large.
-    assert cells["loud"] == f"{(BASE + STEPS).mean():.4g} (+0.2 ± {STEPS.std(ddof=1) / 2:.1g})"
-    assert cells["other"] == f"{BASE.mean() - 0.5:.4g} (-0.5 ± 0)"
+    # The intervals are those of a comparison: of paired differences, which scatter far less than the seeds.
+    results = held(VALUES, OPTIONS)
+    (row,) = compare(results.frame, "loud", "plain", [Measure("rmse")], cells=results.cells).rows
+    assert row.interval is not None
+    assert row.interval.high - row.interval.low < 0.25
+    ends = f"{row.interval.low:+.2g} .. {row.interval.high:+.2g}"
+    assert cells["loud"] == f"{(BASE + STEPS).mean():.4g} (+0.2, {ends})"
+    assert cells["other"] == f"{BASE.mean() - 0.5:.4g} (-0.5, -0.5 .. -0.5)"
 
 
-def test_the_figure_says_which_variants_are_better() -> None:
-    values = VALUES | {"other": list(BASE - STEPS)}
-    found = section(held(values, OPTIONS))
+def test_the_figure_has_the_intervals_and_claims_nothing() -> None:
+    found = section(held(VALUES, OPTIONS))
     assert found is not None
     (figure,) = [block for block in found.blocks if isinstance(block, Figure)]
-    assert "toy, rmse: law = b." in figure.caption
+    assert "better" not in figure.caption
+    assert figure.data is not None
+    assert figure.data["variant"].tolist() == ["loud", "other"]
+    assert figure.data["difference"].tolist() == pytest.approx([STEPS.mean(), -0.5])
     shown = [axis for axis in figure.figure.axes if axis.axison]
     assert [label.get_text() for label in shown[0].get_yticklabels()] == ["level = 2", "law = b"]
 

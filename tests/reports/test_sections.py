@@ -157,11 +157,11 @@ def test_a_section_without_its_numbers_is_not_there(name: str, store: Store) -> 
 
 @pytest.fixture
 def ranked(store: Store) -> Results:
-    """Three methods on six datasets: each 0.5 better than the next, far beyond the noise over seeds."""
+    """Three methods on eight datasets: each 0.5 better than the next, far beyond the noise over seeds."""
     random = np.random.default_rng(0)
     outcomes = {
         (f"set-{d}", method, seed): Outcome("ok", metrics={"rmse": 1 + 0.5 * place + 0.01 * random.normal()})
-        for d in range(6)
+        for d in range(8)
         for place, method in enumerate(("first", "second", "third"))
         for seed in range(6)
     }
@@ -171,14 +171,14 @@ def ranked(store: Store) -> Results:
 def test_overview_counts_and_verdicts(ranked: Results) -> None:
     found = section("overview", ranked)
     facts = next(block for block in found.blocks if isinstance(block, Facts)).facts
-    assert (facts["methods"], facts["datasets"], facts["seeds"]) == ("3", "6", "6")
-    assert facts["cells with a result"] == "108 of 108"
+    assert (facts["methods"], facts["datasets"], facts["seeds"]) == ("3", "8", "6")
+    assert facts["cells with a result"] == "144 of 144"
     verdicts, evidence = tables(found)
     rows: Any = verdicts.data.set_index("method")
-    assert rows.loc["first", ["better", "worse"]].tolist() == [6, 0]
-    assert rows.loc["third", ["better", "worse"]].tolist() == [0, 6]
+    assert rows.loc["first", ["better", "worse"]].tolist() == [8, 0]
+    assert rows.loc["third", ["better", "worse"]].tolist() == [0, 8]
     assert rows.loc["first", "over datasets"] == "better"
-    assert len(evidence.data) == 12
+    assert len(evidence.data) == 16
     assert evidence.data["difference"].abs().to_numpy() == pytest.approx(0.5, abs=0.05)
 
 
@@ -217,7 +217,7 @@ def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Resul
 def test_wins_are_antisymmetric(ranked: Results) -> None:
     (figure,) = figures(section("wins", ranked))
     rows = numbers(figure).set_index(["method", "against"])
-    assert rows.loc[("first", "third"), ["better", "open", "worse"]].tolist() == [6, 0, 0]
+    assert rows.loc[("first", "third"), ["better", "open", "worse"]].tolist() == [8, 0, 0]
     for a, b in (("first", "second"), ("second", "third"), ("first", "third")):
         assert rows.loc[(a, b), "better"] == rows.loc[(b, a), "worse"]
         assert rows.loc[(a, b), "pairs won"] + rows.loc[(b, a), "pairs won"] == pytest.approx(1.0)
@@ -235,10 +235,10 @@ def test_marks_say_who_differs_from_the_baseline(ranked: Results) -> None:
 
 def test_provenance_tells_data_methods_and_protocol(ranked: Results) -> None:
     found = {table.name: table for table in tables(section("provenance", ranked))}
-    assert found["data"].data["different splits"].tolist() == [6] * 6
-    assert found["data"].data["seeds"].tolist() == ["0 to 5"] * 6
+    assert found["data"].data["different splits"].tolist() == [6] * 8
+    assert found["data"].data["seeds"].tolist() == ["0 to 5"] * 8
     assert found["data"].numbers is not None
-    assert len(found["data"].numbers) == 36
+    assert len(found["data"].numbers) == 48
     assert found["methods"].data["method"].tolist() == ["first", "second", "third"]
     assert "training.epochs" in found["protocol"].data["key"].tolist()
 

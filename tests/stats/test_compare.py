@@ -16,7 +16,9 @@ from bench.stats import (
     Measure,
     Settings,
     compare,
+    compare_each,
     detectable_difference,
+    holm,
     pairs_needed,
     t_test,
 )
@@ -315,3 +317,30 @@ def test_seeds_on_one_split_are_as_many_as_are_asked_for(results: Results) -> No
     (row,) = compare(frame, "a", "b", [RMSE], cells=cells).rows
     assert row.split_count is None
     assert row.plan_is_possible
+
+
+@pytest.mark.parametrize("difficulty", [0.0, 50.0])
+def test_margins_do_not_grow_with_the_difficulty_of_splits(results: Results, difficulty: float) -> None:
+    hard, a, b = difficulty * noise(40), noise(40, 1), noise(40, 2)
+    values = {("d", "a"): list(hard + a), ("d", "b"): list(hard + b)}
+    frame, cells = results(values, same_rows=False, repeats=("splits", 0.1))
+    (row,) = compare(frame, "a", "b", [RMSE], cells=cells).rows
+    assert row.margin == pytest.approx(0.5 * np.std(a - b, ddof=1) / np.sqrt(2))
+    assert row.standardised == pytest.approx(row.difference / (2 * row.margin))
+
+
+def test_several_methods_against_one_are_one_family(results: Results) -> None:
+    methods = ["m0", "m1", "m2"]
+    values = {(d, m): list(noise(9, n) + 0.8 * n) for d in ("x", "y") for n, m in enumerate([*methods, "base"])}
+    frame, cells = results(values)
+    frame = pd.concat([frame, frame.assign(metric="nll")])
+    found = compare_each(frame, methods, "base", [RMSE, Measure("nll")], cells=cells)
+    rows = [row for one in found for row in one.rows]
+    p = [row.p for row in rows]
+    assert [row.p_adjusted for row in rows] == pytest.approx(holm(p).tolist())
+    assert {one.family for one in found} == {"Holm over 12 tests (3 methods, 2 datasets, 2 metrics)"}
+    over = [one for comparison in found for one in comparison.across]
+    assert [one.p_adjusted for one in over] == pytest.approx(holm([one.p for one in over]).tolist())
+    alone = compare(frame, "m0", "base", [RMSE], cells=cells).rows[0]
+    assert alone.interval == rows[0].interval  # intervals are not corrected: they do not depend on the family
+    assert alone.detectable < rows[0].detectable  # plans do: a larger family needs a larger difference

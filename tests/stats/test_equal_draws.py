@@ -38,7 +38,7 @@ def test_a_metric_without_a_better_is_refused(study: Results) -> None:
     described = Measure("log_score", "none")
     for call in (
         lambda: compare(frame, "dropout", "noise", [described], cells=cells),
-        lambda: compare_each(frame, ["dropout"], "noise", described, cells=cells),
+        lambda: compare_each(frame, ["dropout"], "noise", [described], cells=cells),
         lambda: rank(frame, described, cells=cells),
         lambda: compare_all_pairs(frame, [described], cells=cells),
     ):
@@ -55,7 +55,7 @@ def test_methods_of_different_draws_are_not_compared(study: Results) -> None:
             "log_score is biased in the number of draws and compared at equal T only: dropout has T = 100, ensemble "
             "has T = 5",
         )
-    (each,) = compare_each(frame, ["dropout"], "ensemble", SCORE, cells=cells)
+    (each,) = compare_each(frame, ["dropout"], "ensemble", [SCORE], cells=cells)
     assert {row.pairs for row in each.rows} == {0}
 
 

@@ -98,7 +98,7 @@ def test_the_margin_stays_that_of_runs(results: Results) -> None:
     """Averaging over seeds makes the test more precise; it does not change which difference matters."""
     frame, cells = shared(results)
     (row,) = compare(frame, "a", "b", [RMSE], cells=cells, settings=Settings()).rows
-    assert row.margin == pytest.approx(0.5 * np.sqrt(A.var(ddof=1) / 2))
+    assert row.margin == pytest.approx(0.5 * variance_components(A - B, NUMBERS).between_seeds / np.sqrt(2))
 
 
 def test_the_distance_to_a_target_is_averaged_not_the_value(results: Results) -> None:

@@ -11,6 +11,7 @@ import pytest
 from bench.stats import t_test
 from bench.stats.tests import Array
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
+from tools.validity_of_families import false_positives_of_a_page
 from tools.validity_of_plans import planned_power, plans_for_heavy_tails
 from tools.validity_rates import (
     coverage,
@@ -46,6 +47,11 @@ def test_no_test_on_one_dataset_is_too_eager(kind: Noise) -> None:
 def test_nor_in_a_family_of_eight_datasets(kind: Noise) -> None:
     for name, rates in false_positives_on_many_datasets(kind, 500, np.random.default_rng(2)).items():
         assert max(rates) < 0.08, name
+
+
+def test_nor_is_any_family_of_a_page() -> None:
+    for name, rates in false_positives_of_a_page("gaussian", 400, np.random.default_rng(11)).items():
+        assert max(rates) < (0.2 if name.startswith("whole page") else 0.08), name  # of 400 studies
 
 
 def test_under_skew_and_rare_failures_the_sign_test_keeps_its_level_and_the_t_test_does_not() -> None:

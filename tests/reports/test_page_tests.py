@@ -1,0 +1,135 @@
+"""The tests of a page: one family for each question, and one result for a comparison in every section."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench.api import Figure, Report, Section, Table, Text
+from bench.plugins.registry import Registry
+from bench.reports._page_tests import families_text, page_tests
+from bench.reports._rankings import ranked_metrics, rankings
+from bench.spec.cell import Outcome
+from bench.stats import compare, compare_all_pairs, critical_difference, holm
+from bench.store.results import StoredResults
+from bench.store.store import Store
+from tests.fixtures.results import save_outcomes
+
+METHODS = ("a", "base", "b", "c", "d")
+DATASETS = tuple(f"set-{n}" for n in range(7))
+METRICS = ("rmse", "nll", "crps")
+MARKS = {"better": "†", "worse": "‡"}
+Page = Callable[..., StoredResults]
+
+
+@pytest.fixture
+def page(store: Store) -> Page:
+    """Results in which some differences are close to the threshold: other families would decide otherwise."""
+
+    def build(baseline: str | None = "base", size: float = 3.0) -> StoredResults:
+        random = np.random.default_rng(3)
+        outcomes = {
+            (dataset, method, seed): Outcome(
+                "ok", metrics={metric: float(random.normal(size * (n % 3))) for metric in METRICS}
+            )
+            for dataset in DATASETS
+            for n, method in enumerate(METHODS)
+            for seed in range(10)
+        }
+        return save_outcomes(store, "made", outcomes, METRICS, baseline)
+
+    return build
+
+
+def section(name: str, results: StoredResults) -> Section:
+    report: Report = Registry().make("report", name, {})
+    found = report.section(results)
+    assert found is not None
+    return found
+
+
+def evidence(results: StoredResults) -> pd.DataFrame:
+    tables = [block for block in section("overview", results).blocks if isinstance(block, Table)]
+    return tables[-1].data
+
+
+def test_verdicts_are_one_family_of_every_method_dataset_and_leading_metric(page: Page) -> None:
+    results = page()
+    rows = [row for own in page_tests(results).verdicts.values() for one in own for row in one.rows]
+    assert len(rows) == 4 * 7
+    assert [row.p_adjusted for row in rows] == pytest.approx(holm([row.p for row in rows]).tolist())
+    over = [one for own in page_tests(results).verdicts.values() for comparison in own for one in comparison.across]
+    assert [one.p_adjusted for one in over] == pytest.approx(holm([one.p for one in over]).tolist())
+
+
+def test_all_other_tests_on_datasets_are_one_family(page: Page) -> None:
+    results, expected = page(), {}
+    for one in compare_all_pairs(results.frame, ranked_metrics(results), cells=results.cells):
+        for i, j in itertools.combinations(range(5), 2):
+            if (one.metric == "rmse") is not ("base" in (one.methods[i], one.methods[j])):
+                expected[one.dataset, one.metric, one.methods[i], one.methods[j]] = float(one.p[i, j])
+    adjusted = dict(zip(expected, holm(list(expected.values())).tolist(), strict=True))
+    assert page_tests(results).further == len(expected) == 7 * (6 + 2 * 4)
+    for (dataset, metric, a, b), p in adjusted.items():
+        found = page_tests(results).tested[dataset, metric]
+        i, j = found.tests.methods.index(a), found.tests.methods.index(b)
+        assert found.p_adjusted[i, j] == found.p_adjusted[j, i] == pytest.approx(p)
+
+
+def test_a_comparison_has_one_result_in_every_section(page: Page) -> None:
+    results = page()
+    verdicts = evidence(results).set_index(["method", "dataset"])["verdict"]
+    assert set(verdicts) >= {"better", "worse", "inconclusive"}
+    summary = [block for block in section("summary", results).blocks if isinstance(block, Table)]
+    marks: dict[Any, Any] = {
+        (row.method, table.name.removeprefix("results-")): row.mark
+        for table in summary
+        if table.numbers is not None
+        for row in table.numbers[table.numbers["metric"] == "rmse"].itertuples()
+    }
+    for place, verdict in verdicts.items():
+        assert marks[place] == MARKS.get(verdict, ""), place
+    (figure,) = [block for block in section("wins", results).blocks if isinstance(block, Figure)]
+    assert figure.data is not None
+    wins: Any = figure.data.set_index(["method", "against"])
+    for method in set(METHODS) - {"base"}:
+        own = verdicts[method]
+        counts = [int((own == word).sum()) for word in ("better", "worse")]
+        assert wins.loc[(method, "base"), ["better", "worse"]].tolist() == counts
+
+
+def test_intervals_are_those_of_compare(page: Page) -> None:
+    results = page()
+    shown = evidence(results).set_index(["method", "dataset"])
+    for row in compare(results.frame, "a", "base", ranked_metrics(results)[:1], cells=results.cells).rows:
+        assert row.interval is not None
+        own: Any = shown.loc[("a", row.dataset)]
+        assert (own["95 % low"], own["95 % high"]) == (row.interval.low, row.interval.high)
+
+
+def test_ranks_are_one_family_for_all_metrics(page: Page) -> None:
+    results = page()
+    ranked = rankings(results)
+    assert [metric.name for metric in ranked_metrics(results)] == list(METRICS)
+    for ranking in ranked.values():
+        assert ranking.critical_difference == pytest.approx(critical_difference(7, 5, 0.05 / 3))
+
+
+def test_the_page_says_what_its_families_add_up_to(page: Page) -> None:
+    text = families_text(page())
+    assert "(1) verdicts, every method against base by rmse on every dataset (Holm over 28 tests)" in text
+    assert "(2) over datasets, every method against base by rmse (Holm over 4 tests)" in text
+    assert "(3) other tests on datasets, other metrics, and pairs without the baseline by the leading metrics" in text
+    assert "(4) average ranks, all pairs of methods by rmse, nll, crps (Nemenyi at level 0.05 / 3)" in text
+    assert "at most 5% in each of these families and 20% on the whole page" in text
+    assert text in [block.text for block in section("overview", page()).blocks if isinstance(block, Text)]
+
+
+def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
+    results = page(None)
+    assert page_tests(results).verdicts == {}
+    assert page_tests(results).further == 7 * 10
+    assert "(1) other tests on datasets, all pairs (Holm over 70 tests)" in families_text(results)
