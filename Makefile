@@ -63,9 +63,10 @@ docs: .venv/installed-test
 	$(BIN)/python -m tools.metric_page docs/metrics.md
 	$(BIN)/python -m tools.network_page docs/networks.md
 
-# Error rates of the statistics on simulated studies, written to docs/statistics.md; takes minutes.
+# Error rates of the statistics and of change points on simulated studies, written to docs/; takes minutes.
 validity: .venv/installed
 	$(BIN)/python -m tools.validity_tables docs/statistics.md
+	$(BIN)/python -m tools.validity_of_histories docs/gate.md
 
 # The README's picture: the report of the demo, as a browser shows it.
 CHROMIUM ?= chromium

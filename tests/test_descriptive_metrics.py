@@ -150,7 +150,7 @@ def test_a_report_and_a_site_are_written(store: Store, tmp_path: Path) -> None:
 def test_a_history_names_changes_without_calling_them_better() -> None:
     values = noisy([1.0, 1.0, 2.0])
     versions = tuple(Version(f"c{number}", "", float(number), float(number)) for number in range(3))
-    series = Series(Label("s", "d", "m"), "mutual_information", versions, tuple(range(8)), values, 1)
+    series = Series(Label("s", "d", "m"), "mutual_information", versions, tuple(range(8)), values, 1, ())
     (line,) = with_changes([series]).lines
     (change,) = line.changes
     assert (change.at, change.better, change.verdict) == (2, None, "different")

@@ -5,13 +5,18 @@ Bonferroni's correction over all places at which any of the series of a page cou
 the mean change is beyond the metric's margin. Of the significant places the one with the largest step is cut: not
 the one with the smallest p, which is the same wherever a clean step is cut, as the noise shrinks with the step. Then
 both halves are searched (binary segmentation). Finally every change must be significant between its neighbours.
+
+The values of one run of a time have noise in common, by what else the machine did: seeds are no repeats of it. Times
+are therefore tested by the means of runs, not paired, and only where there are enough of them on both sides together.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
+import scipy.special
 
 from bench.gate.verdicts import FEWEST_PAIRS, one_sided
 from bench.history.series import Series
@@ -19,7 +24,14 @@ from bench.metrics import Metric, declaration
 from bench.metrics.margins import margin_of
 from bench.stats.tests import Array
 
+FEWEST_RUNS = 6  # on both sides of a change together, where the values of a run share noise
 ALPHA = 0.01  # the chance of any false change point among the series of a page
+
+
+BY_RUNS = (
+    " The times of one run share the noise of their machine, so they are tested by the means of runs (one per store), "
+    f"at least {FEWEST_RUNS} on both sides of a change together."
+)
 
 
 @dataclass(frozen=True)
@@ -67,8 +79,12 @@ class Histories:
             "A change point is the first version whose values differ from those before, by a paired t-test over at "
             f"least {FEWEST_PAIRS} seeds and by more than the metric's margin. The tests are corrected after "
             f"Bonferroni for the {places} at which the lines of this history could change: the chance of any false "
-            f"change point is {100 * self.alpha:g} %."
+            f"change point is {100 * self.alpha:g} %.{BY_RUNS if self._by_runs else ''}"
         )
+
+    @property
+    def _by_runs(self) -> bool:
+        return any(line.series.shares_noise and line.series.comparable for line in self.lines)
 
 
 def with_changes(series: Sequence[Series], alpha: float = ALPHA) -> Histories:
@@ -81,7 +97,10 @@ def with_changes(series: Sequence[Series], alpha: float = ALPHA) -> Histories:
 
 def _changes(series: Series, level: float) -> tuple[Change, ...]:
     metric = declaration(series.metric)
-    values = np.where(np.isfinite(series.values), series.values, np.nan)
+    if series.shares_noise:
+        values = np.array(list(zip_longest(*series.runs, fillvalue=np.nan))).T
+    else:
+        values = np.where(np.isfinite(series.values), series.values, np.nan)
     cuts = sorted(_cuts(values, metric, level, 0, len(values)))
     while cuts:
         ends = [0, *cuts, len(values)]
@@ -95,7 +114,7 @@ def _changes(series: Series, level: float) -> tuple[Change, ...]:
 
 
 def _change(cut: int, before: Array, after: Array, p: float, metric: Metric) -> Change:
-    old, new = (float(side.mean()) for side in _paired(before, after))
+    old, new = (float(side.mean()) for side in _sides(before, after, metric))
     return Change(cut, old, new, p, metric.better(new, old) if metric.has_better else None)
 
 
@@ -105,9 +124,9 @@ def _cuts(values: Array, metric: Metric, level: float, begin: int, end: int) -> 
     for cut in range(begin + 1, end):
         before, after = values[begin:cut], values[cut:end]
         if _p_of_cut(before, after, metric) < level:
-            old, new = _paired(before, after)
+            old, new = _sides(before, after, metric)
             share = (cut - begin) * (end - cut) / (end - begin)
-            best = max(best, (abs(float((new - old).mean())) * math.sqrt(share), cut))
+            best = max(best, (abs(float(new.mean() - old.mean())) * math.sqrt(share), cut))
     if best[1]:
         yield best[1]
         yield from _cuts(values, metric, level, begin, best[1])
@@ -116,16 +135,34 @@ def _cuts(values: Array, metric: Metric, level: float, begin: int, end: int) -> 
 
 def _p_of_cut(before: Array, after: Array, metric: Metric) -> float:
     """Return two-sided p that the values after differ from those before; 1 where they do so within the margin."""
-    old, new = _paired(before, after)
-    if len(old) < FEWEST_PAIRS:
+    old, new = _sides(before, after, metric)
+    by_runs = metric.family == "cost"
+    if (len(old) + len(new) < FEWEST_RUNS) if by_runs else (len(old) < FEWEST_PAIRS):
         return 1.0
+    if abs(float(new.mean() - old.mean())) <= margin_of(metric, {}).of(float(old.mean())):
+        return 1.0
+    if by_runs:
+        return _p_of_runs(old, new)
     moved = new - old
-    if abs(float(moved.mean())) <= margin_of(metric, {}).of(float(old.mean())):
-        return 1.0
     return min(1.0, 2.0 * min(one_sided(moved), one_sided(-moved)))
 
 
-def _paired(before: Array, after: Array) -> tuple[Array, Array]:
-    """Return the means of both sides for the seeds that both have."""
+def _p_of_runs(old: Array, new: Array) -> float:
+    """Return two-sided p of the t-test of two samples with a common variance; one of them may be a single run.
+
+    Of logarithms, as the noise of a busy machine is a factor.
+    """
+    if min(old.min(), new.min()) > 0.0:
+        old, new = np.log(old), np.log(new)
+    spread = np.square(old - old.mean()).sum() + np.square(new - new.mean()).sum()
+    freedom = len(old) + len(new) - 2
+    error = math.sqrt(spread / freedom * (1.0 / len(old) + 1.0 / len(new)))
+    return 0.0 if error == 0.0 else float(2.0 * scipy.special.stdtr(freedom, -abs(new.mean() - old.mean()) / error))
+
+
+def _sides(before: Array, after: Array, metric: Metric) -> tuple[Array, Array]:
+    """Return the means of both sides for the seeds that both have; of times the means of all their runs."""
+    if metric.family == "cost":
+        return before[~np.isnan(before)], after[~np.isnan(after)]
     both = ~(np.isnan(before).all(axis=0) | np.isnan(after).all(axis=0))
     return np.nanmean(before[:, both], axis=0), np.nanmean(after[:, both], axis=0)

@@ -6,6 +6,8 @@ versions, data and seed. A version may lack an option that another one has:
 
 - What a spec lacks of the protocol stands at its default, which is known.
 - The default of a plug-in's option is not known here: specs agree where all options that both have are the same.
+- A default that changed makes another spec of the same cell: specs that differ only where the suite gives no value are
+  versions of one cell, if no version has two of them.
 
 Agreeing is not enough to be joined. A form that agrees with several labels of a suite belongs to none of them, forms
 that contradict each other are not both somebody's past, and of one version at most one form is.
@@ -31,6 +33,10 @@ VersionName = TypeVar("VersionName", bound=Hashable)
 CHANGING = REPEATED | {"harness", "metrics"}
 
 
+# What a search tries is one value, and other plug-ins are other cells, whoever chose them.
+ALWAYS_GIVEN = frozenset({"dataset", "method", "network", "space", "grid"})
+
+
 @dataclass(frozen=True)
 class Form:
     """What a cell is, without what changes from version to version and from seed to seed."""
@@ -45,7 +51,16 @@ class Form:
 
     def agrees_with(self, other: "Form") -> bool:
         """Whether all that both have is the same."""
-        return all(self.parts[name] == other.parts[name] for name in self.parts.keys() & other.parts.keys())
+        return not self.differs_in(other)
+
+    def differs_in(self, other: "Form") -> set[str]:
+        """Return the names of the parts that both have, with other values."""
+        both = self.parts.keys() & other.parts.keys()
+        return {name for name in both if self.parts[name] != other.parts[name]}
+
+    def agrees_but_for_defaults(self, other: "Form", given: frozenset[str] | None) -> bool:
+        """Whether all that both have and a suite gives is the same; None: what it gives is not known."""
+        return given is not None and not self.differs_in(other) & (given | ALWAYS_GIVEN)
 
     def beside(self, other: "Form") -> str:
         """Return in words what this form has otherwise than another."""
@@ -108,6 +123,37 @@ class Wanted:
 
     form: Form
     earlier: tuple[Form, ...] = ()
+    given: frozenset[str] | None = None  # the parts that its suite gives a value; None: not known
+
+
+def given_parts(content: str, dataset: str, method: str) -> frozenset[str] | None:
+    """Return the names of the parts to which a suite, as it is stored, gives a value for one dataset and method.
+
+    Everything else stands at a default of the code. None: the suite is not stored with its content.
+    """
+    suite = json.loads(content)
+    tables = [suite.get(kind, {}).get(name) for kind, name in (("datasets", dataset), ("methods", method))]
+    if None in tables:
+        return None
+    found = _names(suite["protocol"], "protocol")
+    for kind, table in zip(("dataset", "method"), tables, strict=True):
+        own = {name: value for name, value in table.items() if name in Protocol.__dataclass_fields__}
+        found |= _names(own, "protocol") | _names({name: v for name, v in table.items() if name not in own}, kind)
+    return frozenset(found)
+
+
+def _names(table: Mapping[str, Any], kind: str) -> set[str]:
+    """Return the names of parts that a table of a suite gives: of the protocol, or of the options of a plug-in."""
+    found = set()
+    for key, value in table.items():
+        inner = set(value) if isinstance(value, Mapping) else set()
+        if kind != "protocol":
+            found |= {f"{kind} {key}", *(f"{kind} {key} {name}" for name in inner)}
+        elif key == "network":
+            found |= {f"network {name}" for name in inner}
+        else:
+            found |= {key, *(f"{key}.{name}" for name in inner)}
+    return found
 
 
 def lineages(
@@ -123,6 +169,7 @@ def lineages(
         by_plugins.setdefault(form.plugins, []).append(form)
     named: dict[Label, list[Form]] = {label: [] for label in wanted}
     alike: dict[Label, list[Form]] = {label: [] for label in wanted}
+    defaulted: dict[Label, list[Form]] = {label: [] for label in wanted}
     for form in stored:
         if form in owners:
             for label in owners[form]:
@@ -133,12 +180,25 @@ def lineages(
             for label in owners[candidates[0]]:
                 if wanted[label].form == candidates[0]:
                     alike[label].append(form)
+        for label in [] if candidates else _heirs(form, wanted):
+            defaulted[label].append(form)
     found: dict[Label, dict[VersionName, Form]] = {}
     for label, its in wanted.items():
         today = [form for form in named[label] if form == its.form]
         earlier = [form for form in named[label] if form != its.form]
-        found[label] = _by_version([today, earlier, _without_contradictions(alike[label])], stored)
+        ranks = [today, earlier, _without_contradictions(alike[label]), defaulted[label]]
+        found[label] = _by_version(ranks, stored)
     return found
+
+
+def _heirs(form: Form, wanted: Mapping[Label, Wanted]) -> list[Label]:
+    """Return the labels of which a form may be an earlier version with another default; none where it is in doubt."""
+    agreeing = [
+        label
+        for label, its in wanted.items()
+        if its.form.plugins == form.plugins and form.agrees_but_for_defaults(its.form, its.given)
+    ]
+    return agreeing if len({wanted[label].form for label in agreeing}) == 1 else []
 
 
 def _without_contradictions(forms: list[Form]) -> list[Form]:

@@ -4,9 +4,11 @@ A store keeps every result with the code that computed it, also of cells that ar
 code together with the versions of the plug-ins and of the harness; its values are those of its cells, one per seed.
 """
 
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from sqlalchemy import select
@@ -14,7 +16,7 @@ from sqlalchemy import select
 from bench.errors import UserError, unknown_name
 from bench.gate.environment_diff import MACHINE
 from bench.history.commits import subjects
-from bench.history.identity import Form, Wanted, form_of, lineages
+from bench.history.identity import Form, Wanted, form_of, given_parts, lineages
 from bench.metrics import declaration
 from bench.spec.plugin import inner_spec
 from bench.spec.spec import CellSpec, spec_or_none
@@ -37,6 +39,7 @@ class Version:
     since: float  # when its first cell ended
     finished: float  # when its last one did
     subject: str = ""  # the first line of the commit's message, where this repository has it
+    options: tuple[str, ...] = ()  # those in which the versions of a line differ: defaults that changed
 
     @property
     def name(self) -> str:
@@ -64,17 +67,24 @@ class Series:
     seeds: tuple[int, ...]
     values: Array
     machines: int  # on how many different ones it was computed
+    runs: tuple[tuple[float, ...], ...]  # of every version: the means of its runs, one per store
 
     @property
     def comparable(self) -> bool:
         """Whether versions may be compared: times only where they were taken on one machine."""
         return self.machines == 1 or declaration(self.metric).family != "cost"
 
+    @property
+    def shares_noise(self) -> bool:
+        """Whether the values of one run have noise in common: times do, by what else the machine did."""
+        return declaration(self.metric).family == "cost"
+
     def changed_plugins(self, at: int) -> str:
-        """Return in words what differs of plug-ins and harness from the version before; '' where nothing does."""
+        """Return in words what differs of plug-ins, defaults and harness from the version before; '' if nothing."""
         if at == 0:
             return ""
-        before, after = (set(self.versions[number].plugins.split(", ")) for number in (at - 1, at))
+        sides = (self.versions[number] for number in (at - 1, at))
+        before, after = ({*side.plugins.split(", "), *side.options} for side in sides)
         old, new = ", ".join(sorted(before - after)), ", ".join(sorted(after - before))
         return f"changed: {old or 'none'} -> {new or 'none'}" if old or new else ""
 
@@ -86,7 +96,7 @@ class _Stored:
     place: Place
     form: Form
     version: VersionName
-    seed: int
+    repeat: tuple[int, int]  # seed and split
     finished: float
     machine: tuple[str, ...]
 
@@ -100,26 +110,37 @@ def wanted_labels(stores: Sequence[Store], suite: str | None) -> dict[Label, Wan
     A store of an earlier version may have a label with options that contradict today's: that is a separate label.
     """
     ended: dict[tuple[str, str, str], dict[Form, float]] = {}
+    given: dict[tuple[tuple[str, str, str], Form], frozenset[str] | None] = {}
     for store in stores:
         name = _suite_of(store, suite)
+        content = store.suites()[name]["content"]
         for row in store.cells(name):
             if (spec := spec_or_none(row["spec"])) is not None:
-                form = form_of(spec)
-                forms = ended.setdefault((name, row["dataset"], row["method"]), {})
+                form, place = form_of(spec), (name, row["dataset"], row["method"])
+                forms = ended.setdefault(place, {})
                 forms[form] = max(forms.get(form, 0.0), float(row["finished"] or 0.0))
+                if (place, form) not in given:  # the seeds of a row share one
+                    given[place, form] = given_parts(content, *place[1:])
     found: dict[Label, Wanted] = {}
     for place, forms in sorted(ended.items()):
         heads: list[Wanted] = []
         for form in sorted(forms, key=lambda form: (-forms[form], form.text)):
-            own = next((n for n, head in enumerate(heads) if form.agrees_with(head.form)), None)
+            one = Wanted(form, given=given[place, form])
+            own = next((n for n, head in enumerate(heads) if _same_cell(one, head)), None)
             if own is None:
-                heads.append(Wanted(form))
+                heads.append(one)
             else:
-                heads[own] = Wanted(heads[own].form, (*heads[own].earlier, form))
+                heads[own] = replace(heads[own], earlier=(*heads[own].earlier, form))
         for head in heads:
             others = [other.form for other in heads if other is not head]
             found[Label(*place, options="; ".join(dict.fromkeys(head.form.beside(other) for other in others)))] = head
     return found
+
+
+def _same_cell(one: Wanted, other: Wanted) -> bool:
+    """Whether two forms of one label are the same cell of different versions."""
+    either = None if one.given is None or other.given is None else one.given | other.given
+    return one.form.agrees_with(other.form) or one.form.agrees_but_for_defaults(other.form, either)
 
 
 def _suite_of(store: Store, suite: str | None) -> str:
@@ -175,7 +196,8 @@ def _stored(stores: Sequence[Store], full_provenance: bool) -> Iterator[_Stored]
                 continue
             machine = tuple(str(source.environment.get(fact)) for fact in MACHINE)
             place, version = (number, str(row["key"])), (source.code, _plugins(spec))
-            yield _Stored(place, form_of(spec), version, spec.seed, float(row["finished"] or 0.0), machine)
+            repeat, finished = (spec.seed, spec.split), float(row["finished"] or 0.0)
+            yield _Stored(place, form_of(spec), version, repeat, finished, machine)
 
 
 def _plugins(spec: CellSpec) -> str:
@@ -208,17 +230,34 @@ def _series(
 ) -> Series:
     finite = {name: [c for c in own if math.isfinite(values.get(c.place, math.nan))] for name, own in runs.items()}
     finite = {name: own for name, own in finite.items() if own}
+    options = _changed_options({name: own[0].form for name, own in finite.items()})
     versions = [
-        Version(*name, min(c.finished for c in own), max(c.finished for c in own), messages.get(name[0], ""))
+        Version(
+            *name, min(c.finished for c in own), max(c.finished for c in own), messages.get(name[0], ""), options[name]
+        )
         for name, own in finite.items()
     ]
     versions.sort(key=lambda version: (version.since, version.code, version.plugins))
-    seeds = sorted({cell.seed for own in finite.values() for cell in own})
-    column = {seed: number for number, seed in enumerate(seeds)}
-    table = np.full((len(versions), len(seeds)), np.nan)
+    repeats = sorted({cell.repeat for own in finite.values() for cell in own})
+    column = {repeat: number for number, repeat in enumerate(repeats)}
+    table = np.full((len(versions), len(repeats)), np.nan)
+    means: list[tuple[float, ...]] = []
     for row, version in zip(table, versions, strict=True):
-        # Where one version has a seed twice (in two stores, on other data), the later result counts.
+        by_store: dict[int, list[float]] = {}
+        # Where one version has a repeat twice (in two stores, on other data), the later result counts.
         for cell in sorted(finite[version.code, version.plugins], key=lambda cell: (cell.finished, cell.place)):
-            row[column[cell.seed]] = values[cell.place]
+            row[column[cell.repeat]] = values[cell.place]
+            by_store.setdefault(cell.place[0], []).append(values[cell.place])
+        means.append(tuple(sum(own) / len(own) for own in by_store.values()))
     machines = {cell.machine for own in finite.values() for cell in own}
-    return Series(label, metric, tuple(versions), tuple(seeds), table, len(machines))
+    seeds = tuple(seed for seed, _ in repeats)
+    return Series(label, metric, tuple(versions), seeds, table, len(machines), tuple(means))
+
+
+def _changed_options(forms: Mapping[VersionName, Form]) -> dict[VersionName, tuple[str, ...]]:
+    """Return the options of every version that are not the same in all of them, in words."""
+    names = sorted({name for a, b in combinations(forms.values(), 2) for name in a.differs_in(b)})
+    return {
+        version: tuple(f"{name} = {json.dumps(form.parts[name])}" for name in names if name in form.parts)
+        for version, form in forms.items()
+    }

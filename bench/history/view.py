@@ -6,9 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.history.changes import Change, Changing, Histories
+from bench.history.changes import FEWEST_RUNS, Change, Changing, Histories
 from bench.history.points import Point, points
-from bench.history.series import Label, Version
+from bench.history.series import Label, Series, Version
 from bench.metrics import declaration
 from bench.web.names import better_values, metric_name
 from bench.web.numbers import decimal_places, format_interval, format_number
@@ -72,8 +72,21 @@ def line_view(line: Changing, level: float, *, seeds: bool = False) -> LineView:
         draw_line(drawn, marks, series.values.T.tolist() if seeds else ()),
         tuple(PointView(p, means[n], intervals[n], changes.get(n)) for n, p in enumerate(own)),
         tuple(changes.values()),
-        "" if series.comparable else f"Times of {series.machines} machines are not compared: no change points.",
+        _note(series),
     )
+
+
+def _note(series: Series) -> str:
+    """Return why a line can have no change points, if so."""
+    if not series.comparable:
+        return f"Times of {series.machines} machines are not compared: no change points."
+    runs = sum(len(own) for own in series.runs)
+    if series.shares_noise and len(series.versions) > 1 and runs < FEWEST_RUNS:
+        return (
+            f"{runs} runs: the times of one run share the noise of their machine, so change points need at least "
+            f"{FEWEST_RUNS} runs. Run versions again into stores of their own."
+        )
+    return ""
 
 
 def _change(change: Change, version: Version, places: int, plugins: str) -> ChangeView:

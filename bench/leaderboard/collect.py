@@ -11,7 +11,7 @@ import pandas as pd
 
 from bench.errors import UserError, unknown_name
 from bench.history.changes import Histories, with_changes
-from bench.history.identity import Wanted, form_of
+from bench.history.identity import Wanted, form_of, given_parts
 from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.overall import overall_board
@@ -107,7 +107,12 @@ def collect(
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:
     """Return the values of the rows over all versions in the store."""
-    wanted = {Label(row.suite, row.dataset, row.method): Wanted(form_of(row.spec)) for row in rows}
+    suites = {name: record["content"] for name, record in store.suites().items()}
+    wanted = {
+        Label(*place): Wanted(form_of(row.spec), given=given_parts(suites[row.suite], *place[1:]))
+        for row in rows
+        for place in [(row.suite, row.dataset, row.method)]
+    }
     return with_changes(read_series([store], wanted, metrics, full_provenance=True, fewest=2))
 
 

@@ -4,18 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from bench.history.changes import ALPHA, Change, with_changes
 from bench.history.points import points
 from bench.history.series import Label, Series, Version
+from bench.history.view import line_view
 from bench.stats import t_interval
 from bench.stats.tests import Array
 from tests.fixtures.results import noisy
 
 
-def series(values: Array, metric: str = "rmse", machines: int = 1) -> Series:
+def series(
+    values: Array, metric: str = "rmse", machines: int = 1, runs: tuple[tuple[float, ...], ...] | None = None
+) -> Series:
+    """Return a series of one run per version, unless the means of others are given."""
     versions = tuple(Version(f"c{number}", "", float(number), float(number)) for number in range(len(values)))
-    return Series(Label("s", "d", "m"), metric, versions, tuple(range(values.shape[1])), values, machines)
+    own = tuple((float(mean),) for mean in np.nanmean(values, axis=1)) if runs is None else runs
+    return Series(Label("s", "d", "m"), metric, versions, tuple(range(values.shape[1])), values, machines, own)
 
 
 def changes(values: Array, metric: str = "rmse", machines: int = 1) -> Sequence[Change]:
@@ -141,9 +147,54 @@ def test_false_change_points_are_rare() -> None:
     assert false <= 10
 
 
+TIME = "latency_total@T=10"
+
+
 def test_times_of_several_machines_are_not_compared() -> None:
-    values = noisy([1.0, 1.0, 5.0])
-    assert changes(values, "latency_total@T=10")
-    assert not changes(values, "latency_total@T=10", machines=2)
+    values = noisy([1.0] * 4 + [5.0] * 4)
+    assert changes(values, TIME)
+    assert not changes(values, TIME, machines=2)
     assert changes(values, "rmse", machines=2)
-    assert with_changes([series(values, "latency_total@T=10", machines=2)]).cuts == 0
+    assert with_changes([series(values, TIME, machines=2)]).cuts == 0
+
+
+def test_the_seeds_of_one_run_of_a_time_are_no_repeats() -> None:
+    """A step that all seeds of a run share may be what else the machine did; in a metric that is no time it is not."""
+    values = noisy([1.0, 1.0, 5.0])
+    assert changes(values, "rmse")
+    assert not changes(values, TIME)
+    (line,) = with_changes([series(values, TIME)]).lines
+    assert line_view(line, 0.95).note.startswith("3 runs: the times of one run share the noise of their machine")
+    assert "tested by the means of runs" in with_changes([series(values, TIME)]).correction
+    assert "runs" not in with_changes([series(values)]).correction
+
+
+def test_repeated_runs_of_two_versions_show_a_change_of_times() -> None:
+    values = noisy([1.0, 1.5])
+    runs = ((0.98, 1.0, 1.01, 0.99), (1.5, 1.52, 1.49, 1.51))
+    (line,) = with_changes([series(values, TIME, runs=runs)]).lines
+    (change,) = line.changes
+    theirs = scipy.stats.ttest_ind(*np.log(runs)).pvalue
+    assert (change.at, change.better) == (1, False)
+    assert change.p == pytest.approx(theirs)
+    assert (change.before, change.after) == pytest.approx((np.mean(runs[0]), np.mean(runs[1])))
+    assert line_view(line, 0.95).note == ""
+
+
+def test_five_runs_are_too_few_and_the_last_of_many_may_be_alone() -> None:
+    few = noisy([1.0, 1.0, 1.0, 1.0, 9.0])
+    assert not changes(few, TIME)
+    (change,) = changes(noisy([1.0] * 9 + [9.0]), TIME)
+    assert change.at == 9
+
+
+def test_noise_that_the_values_of_a_run_share_gives_few_false_changes_of_times() -> None:
+    """By seeds, as other metrics are tested, nearly every history of such times has one."""
+    generator = np.random.default_rng(4)
+    found = dict.fromkeys((TIME, "rmse"), 0)
+    for _ in range(200):
+        values = 10.0 * np.exp(0.3 * generator.normal(size=(10, 1)) + 0.01 * generator.normal(size=(10, 8)))
+        for metric in found:
+            found[metric] += bool(changes(values, metric))
+    assert found[TIME] <= 6
+    assert found["rmse"] > 150

@@ -2,11 +2,15 @@
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.history.identity import Form, Wanted, form_of, lineages
+from bench.history.identity import Form, Wanted, form_of, given_parts, lineages
+from bench.plan.cells import Task, plan
+from bench.plan.suite import load_suite
+from bench.plugins.registry import Registry
 from bench.spec.spec import SpecError, read_spec, spec_or_none
 from tests.fixtures.results import spec
 
@@ -140,3 +144,61 @@ def test_a_difference_in_words() -> None:
     assert UNIFORM.beside(NORMAL) == 'method law = "uniform"'
     assert NORMAL.beside(OLD) == 'method law = "normal"'
     assert OLD.beside(NORMAL) == ""
+
+
+GIVEN = frozenset({"method rate"})
+
+
+def test_a_changed_default_is_an_earlier_version() -> None:
+    """Also where it changed twice, and not where the suite gives the option, or where nobody knows whether it does."""
+    oldest = with_options(rate=0.1, law="uniform", steps=1)
+    old, today = with_options(rate=0.1, law="normal", steps=1), with_options(rate=0.1, law="normal", steps=2)
+    stored = {oldest: ["v1"], old: ["v2"], today: ["v3"]}
+    assert lineages({"a": Wanted(today, given=GIVEN)}, stored) == {"a": {"v1": oldest, "v2": old, "v3": today}}
+    assert lineages({"a": Wanted(today, given=GIVEN | {"method law"})}, stored) == {"a": {"v2": old, "v3": today}}
+    assert lineages({"a": Wanted(today)}, stored) == {"a": {"v3": today}}
+
+
+def test_a_version_with_two_values_of_an_option_did_not_have_them_as_its_default() -> None:
+    tried = [with_options(rate=0.1, steps=steps) for steps in (5, 7)]
+    today = with_options(rate=0.1, steps=2)
+    wanted = {"a": Wanted(today, given=GIVEN)}
+    assert lineages(wanted, {tried[0]: ["v1"], tried[1]: ["v1"], today: ["v2"]}) == {"a": {"v2": today}}
+    assert lineages(wanted, {tried[0]: ["v1"], today: ["v1", "v2"]}) == {"a": {"v1": today, "v2": today}}
+
+
+def test_a_default_of_two_labels_belongs_to_neither() -> None:
+    low, high = with_options(rate=0.1, steps=2), with_options(rate=0.1, steps=3)
+    wanted = {"low": Wanted(low, given=GIVEN), "high": Wanted(high, given=GIVEN)}
+    assert lineages(wanted, {with_options(rate=0.1, steps=1): ["v1"], low: ["v2"], high: ["v2"]}) == {
+        "low": {"v2": low},
+        "high": {"v2": high},
+    }
+
+
+def test_other_plugins_and_searches_are_never_a_default() -> None:
+    today = form(spec())
+    network = spec()
+    network["protocol"]["network"]["name"] = "resnet8"
+    for other in (form(network), form({**spec(), "space": {"rate": [0.1]}}), form(spec(method="n"))):
+        assert lineages({"a": Wanted(today, given=frozenset())}, {other: ["v1"]}) == {"a": {}}
+
+
+def test_what_a_suite_gives_is_what_its_file_says(tiny_file: Path) -> None:
+    """Every key that a stored suite gives is the name of a part of the forms of its cells, and no other is."""
+    changes = ["methods.mc-dropout.rate=0.2", "methods.mc-dropout.training.epochs=3", "datasets.toy.draws=4"]
+    suite = load_suite(str(tiny_file), changes)
+    (task,) = (one for one in plan(suite, Registry()) if isinstance(one, Task) and one.method == "mc-dropout")
+    given = given_parts(json.dumps(suite.model_dump(mode="json")), "toy", "mc-dropout")
+    assert given is not None
+    known = form_of(read_spec(task.cells[0].spec)).parts.keys()
+    expected = {"method rate", "dataset rows", "network hidden", "training.epochs", "training.batch", "draws"}
+    assert given & known == expected
+    assert given_parts("{}", "toy", "mc-dropout") is None
+
+
+def test_what_a_suite_gives_the_inner_method_of_a_wrapper() -> None:
+    methods = {"w": {"use": "split-conformal", "method": {"name": "mc-dropout", "rate": 0.2}}}
+    given = given_parts(json.dumps({"protocol": {}, "datasets": {"toy": {}}, "methods": methods}), "toy", "w")
+    assert given is not None
+    assert "method method rate" in given

@@ -1,5 +1,7 @@
 """Series as they are read from stores."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from bench.history.points import points
 from bench.history.series import Series, read_series, wanted_labels
 from bench.leaderboard import collect
 from bench.spec.cell import Cell, Outcome
+from bench.spec.spec import read_spec
 from bench.store.store import Store, SuiteRecord
 from tests.fixtures.results import ENVIRONMENT, cell, fill, noisy, save_values, spec, store_of_versions
 
@@ -201,3 +204,55 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     store.want(SuiteRecord("second", "", None, [], "{}"), [])
     with pytest.raises(UserError, match="holds 2 suites; name one with --suite: second, tiny"):
         metric_history([store], "rmse")
+
+
+def with_default(store: Store, rate: float, code: str, finished: float, options: dict[str, Any]) -> None:
+    """Store three seeds of a version of the code whose plug-in has this default, in a suite that gives `options`."""
+    cells = [cell(spec(seed=seed, options={"rate": rate, "steps": 1})) for seed in range(3)]
+    content = {"protocol": {}, "datasets": {"toy": {}}, "methods": {"m": options}}
+    store.want(SuiteRecord("tiny", "Tiny", None, ["rmse"], json.dumps(content)), cells)
+    environment = {**ENVIRONMENT, "code": code}
+    timing = {"finished": finished, "cpu_seconds": 1.0, "seconds": 1.0}
+    made = Outcome("ok", metrics={"rmse": rate}, environment=environment, timing=timing)
+    store.save([(each, made) for each in cells], "tiny")
+
+
+def test_a_changed_default_is_a_version_and_no_gap(tmp_path: Path, store: Store) -> None:
+    """In one store, whose earlier cells no suite wants any more, and in one store per version."""
+    stores = [Store(str(tmp_path / f"{number}.db")) for number in range(2)]
+    for number, (rate, code) in enumerate(((0.1, "old000000000"), (0.2, "new000000000"))):
+        for one in (store, stores[number]):
+            with_default(one, rate, code, 1.0e9 + number, {"steps": 1})
+    for found in (of_stores(store), of_leaderboard(store), of_stores(*stores)):
+        (line,) = found
+        assert codes(line) == ["old000000000", "new000000000"]
+        assert line.values[:, 0].tolist() == [0.1, 0.2]
+        assert [version.options for version in line.versions] == [("method rate = 0.1",), ("method rate = 0.2",)]
+        assert line.changed_plugins(1) == "changed: method rate = 0.1 -> method rate = 0.2"
+        assert line.label.options == ""
+
+
+def test_an_option_that_one_of_the_suites_gives_is_no_default(tmp_path: Path) -> None:
+    stores = [Store(str(tmp_path / f"{number}.db")) for number in range(2)]
+    with_default(stores[0], 0.1, "old", 1.0, {"rate": 0.1})
+    with_default(stores[1], 0.2, "new", 2.0, {})
+    assert [codes(line) for line in of_stores(*stores)] == [["new"], ["old"]]
+
+
+def test_runs_of_one_version_are_counted_by_store(tmp_path: Path) -> None:
+    values = noisy([1.0, 1.0])
+    stores = [store_of_versions(tmp_path / f"{n}.db", values + n, ["a", "b"]) for n in range(3)]
+    (line,) = of_stores(*stores)
+    assert np.array(line.runs) == pytest.approx(values.mean(axis=1)[:, None] + np.arange(3))
+
+
+def test_one_seed_on_two_splits_is_two_repeats(store: Store) -> None:
+    """A suite whose seeds share splits has other values of the same seeds: they are no pairs of the earlier ones."""
+    about = [read_spec(json.dumps(spec(seed=seed))) for seed in range(4)]
+    shared = [replace(one, split=one.split % 2) for one in about]
+    for specs, code, ended in ((about, "old", 1.0), (shared, "new", 2.0)):
+        cells = [Cell.of(one, "toy", "m") for one in specs]
+        save_values(store, cells, [ended + n for n in range(4)], code, ended)
+    (line,) = of_stores(store)
+    assert line.seeds == (0, 1, 2, 2, 3, 3)
+    assert np.isfinite(line.values).sum(axis=1).tolist() == [4, 2]

@@ -12,6 +12,7 @@ from bench.stats import t_test
 from bench.stats.tests import Array
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
 from tools.validity_of_families import false_positives_of_a_page
+from tools.validity_of_histories import SCORE, TIME, changed, histories
 from tools.validity_of_plans import planned_power, plans_for_heavy_tails
 from tools.validity_rates import (
     coverage,
@@ -71,6 +72,13 @@ def test_where_seeds_share_splits_the_means_of_splits_keep_the_level() -> None:
             assert rate < BAR, name
         elif "independent splits, seeds vary 1 times" in name:
             assert rate > 0.15
+
+
+def test_change_points_of_times_are_as_rare_as_promised_although_runs_share_noise() -> None:
+    same = histories(300, 10, 1, 0.3, np.random.default_rng(1))
+    assert changed(same, TIME) < 0.03
+    assert changed(same, SCORE) > 0.9
+    assert changed(histories(100, 4, 4, 0.1, np.random.default_rng(2), step=1.5), TIME) > 0.9
 
 
 def test_nor_are_tests_of_ranks() -> None:
