@@ -256,16 +256,25 @@ def write_leaderboard(
     suites: Names = (),
     metrics: Names = (),
     plugins: Files = (),
+    version: str = "",
+    frozen: str | Path | None = None,
 ) -> "tuple[Path, Leaderboard]":
-    """Write a store as a static site; return its page, `index.html`, and what it lists."""
+    """Write a store as a static site; return its page, `index.html`, and what it lists.
+
+    `version` names the boards. `frozen` is the leaderboard.json of a version that is continued: its places are kept.
+    """
     from bench.leaderboard import collect
+    from bench.leaderboard.frozen import read_frozen
     from bench.leaderboard.site import write_site
     from bench.metrics import using_metrics
 
+    if version and frozen:
+        raise UserError(f"--version {version} with --frozen {frozen}: a site that continues a version has its name")
+    kept = None if frozen is None else read_frozen(frozen)
     registry = registry_of(plugins)
     with using_metrics(registry.metrics):
         with _opened(store) as opened:
-            found = collect(opened, suites, metrics)
+            found = collect(opened, suites, metrics, version=version, frozen=kept)
         return write_site(found, registry, Path(out))[0], found
 
 

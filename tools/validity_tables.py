@@ -18,7 +18,7 @@ from bench.text_tables import markdown_table
 from tools import validity_rates as simulate
 from tools.pages import print_or_replace_part
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, repeated_runs
-from tools.validity_of_families import false_positives_of_a_page
+from tools.validity_of_families import false_positives_of_a_page, false_positives_of_boards, power_of_boards
 from tools.validity_of_plans import plans_by_noise, plans_for_heavy_tails
 from tools.validity_rates import SIZES, Rates
 
@@ -76,6 +76,11 @@ def _families(studies: int) -> Iterable[str]:
     """Yield the tables of families of tests; a generator of their own, so that they change no other table."""
     rates = _by_noise(false_positives_of_a_page, studies, np.random.default_rng([2026, 4]))
     yield from _table("Any false positive on a page: 5 methods, 8 datasets, 3 metrics *", rates)
+    rates = _by_noise(false_positives_of_boards, studies, np.random.default_rng([2026, 5]))
+    yield from _table("Any false positive on a board *", rates)
+    rates = power_of_boards(EFFECTS[:5], studies, np.random.default_rng([2026, 6]))
+    title = "Boards over 8 datasets, 10 seeds: how often the one method that differs is told from the baseline *"
+    yield from _table(title, rates, [f"{effect:g}" for effect in EFFECTS[:5]])
 
 
 def _plans(studies: int, few: int) -> Iterable[str]:

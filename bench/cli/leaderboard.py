@@ -12,16 +12,30 @@ from bench.cli.options import collect_garbage_rarely, defaulted, plugin_option, 
 @defaulted("--out", default="leaderboard", metavar="DIR", help="Where the pages are written.")
 @repeated("--suite", "suites", help="Only this suite; repeatable.")
 @repeated("--metric", "metrics", help="Only this metric; repeatable; 'all' for all.  [default: the suite's, and costs]")
+@click.option("--version", default="", metavar="NAME", help="Publish the boards under this name.")
+@click.option("--frozen", metavar="FILE", help="Keep the places of a published leaderboard.json.")
 @plugin_option
-def leaderboard(store: str, out: str, suites: Sequence[str], metrics: Sequence[str], plugins: Sequence[str]) -> None:
+def leaderboard(
+    store: str,
+    out: str,
+    suites: Sequence[str],
+    metrics: Sequence[str],
+    version: str,
+    frozen: str | None,
+    plugins: Sequence[str],
+) -> None:
     """Write the stored results as a static site: index.html, one page per method and dataset, leaderboard.json.
+
+    A new method changes the places of others, unless the site continues a published version (--frozen): then methods
+    that entered since are tested against the baseline and have no place.
 
     A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
     """
     collect_garbage_rarely()
     from bench.workflow import write_leaderboard
 
-    page, found = write_leaderboard(store, out, suites=suites, metrics=metrics, plugins=plugins)
+    options = {"suites": suites, "metrics": metrics, "plugins": plugins}
+    page, found = write_leaderboard(store, out, version=version, frozen=frozen, **options)
     hidden = [one for one in found.unlisted if one.provenance]
     empty = len(found.unlisted) - len(hidden)
     click.echo(f"leaderboard: {page}, {len(found.rows)} rows listed")

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bench.leaderboard.against import Against, decide_on_dataset, needed_on_dataset
 from bench.leaderboard.rows import Row, protocol_notes
 from bench.metrics import Metric
 from bench.stats import (
     CellCounts,
+    Repetition,
     Settings,
     adjust_p_values,
     bca_interval,
@@ -46,6 +48,7 @@ class Entry:
     planned: int
     lost: str = ""  # what is not among them, in words
     behind: tuple[float, float, float] | None = None  # mean difference to the best on common repeats, and its interval
+    against: Against | None = None  # the baseline; None: the baseline itself, or it was not tested
     score: float = NAN  # on an overall board: interquartile mean of standardised losses; low and high are its interval
 
 
@@ -62,6 +65,8 @@ class Board:
     test: str  # which test decides who differs, in words
     notes: tuple[str, ...] = field(default=())
     datasets: tuple[str, ...] = ()  # of an overall board
+    baseline: str | None = None  # that methods are tested against; None: the suite names none, or it was not tested
+    decision: str = ""  # which test decides on the difference to the baseline, in words
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,9 @@ class Selection:
     metric: Metric
     task: str
     device: str | None  # None: results of all devices together
+    baseline: str | None = None  # of the suite
+    entered: frozenset[str] = frozenset()  # methods that entered after the version that is continued
+    version: str = ""  # which that is
 
 
 def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> Board:
@@ -82,7 +90,10 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     describes (corrected where repeats are overlapping splits), with Holm's correction over the pairs of the board.
 
     A method has a place if it has a value in every planned repeat and there are enough of them for a test. Others are
-    listed below without one: their repeats that went well are not the repeats of the others.
+    listed below without one: their repeats that went well are not the repeats of the others. Methods that entered after
+    a frozen version have none either, so that they do not move those of the others.
+
+    Beside that, every method is compared with the baseline, in a family of the methods without the baseline.
     """
     rows = chosen.rows
     methods = [row.method for row in rows]
@@ -100,6 +111,8 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     whole = np.isfinite(units)
     placed = np.array([own.sum() >= row.planned for own, row in zip(finite, rows, strict=True)])
     placed &= whole.sum(axis=1) >= FEWEST_PAIRS
+    complete, later = placed.copy(), np.isin(methods, list(chosen.entered))
+    placed &= ~later
     if placed.sum() < 2:  # nobody to be tested against
         placed[:] = False
     better, tested = _better(unit_loss, whole & placed[:, None], share, settings)
@@ -123,8 +136,42 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     notes = [*protocol_notes(rows), *_apart(rows, finite, placed), *([related.note] if related.note else [])]
     if shared:
         notes.append(f"several seeds share each of {units.shape[1]} splits: tests and intervals are of their means")
+    if later.any():
+        notes.append(entered_note([m for m, new in zip(methods, later, strict=True) if new], chosen.version))
     subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
-    return Board(*subject, tuple(entries), test, tuple(notes))
+    board = Board(*subject, tuple(entries), test, tuple(notes))
+    existing = None if related.kind == "seeds" else counts.split_count(rows[0].dataset)
+    return _against_baseline(board, chosen, np.where(complete[:, None], unit_loss, np.nan), related, existing, settings)
+
+
+def _against_baseline(
+    board: Board, chosen: Selection, loss: Array, related: Repetition, existing: int | None, settings: Settings
+) -> Board:
+    """Return the board with the verdicts against the baseline, given losses of the methods with all their repeats."""
+    methods = [row.method for row in chosen.rows]
+    base = methods.index(chosen.baseline) if chosen.baseline in methods else None
+    if base is None or not np.isfinite(loss[base]).any():
+        return board
+    gaps, share = loss - loss[base], related.test_share
+    gaps[base] = np.nan
+    others = [i for i in range(len(methods)) if np.isfinite(gaps[i]).any()]
+    # Two families: methods that entered after a frozen version do not change the verdicts on the others.
+    families = [[i for i in others if (methods[i] in chosen.entered) is later] for later in (False, True)]
+    found = decide_on_dataset(gaps, _intervals(gaps, share, settings), families, share, settings)
+    against = {methods[i]: one for i, one in found.items()}
+    if not against:
+        return board
+    entries = tuple(replace(entry, against=against.get(entry.method)) for entry in board.entries)
+    size = sum(i in found for i in families[0])
+    decision = f"{related.test}, Holm over {size} method{'s' * (size != 1)}"
+    needed = needed_on_dataset(found, str(chosen.baseline), gaps.shape[1], share, existing, settings)
+    notes = (*board.notes, needed) if needed else board.notes
+    return replace(board, entries=entries, baseline=chosen.baseline, decision=decision, notes=notes)
+
+
+def entered_note(methods: Sequence[str], version: str) -> str:
+    """Return that methods have no place in a frozen version, in words."""
+    return f"entered after version {version}, so without a place: {', '.join(methods)}"
 
 
 def tie_groups(different: Mask, present: Mask) -> list[tuple[int, ...]]:

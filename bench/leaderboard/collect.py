@@ -14,6 +14,7 @@ from bench.history.changes import Histories, with_changes
 from bench.history.identity import Wanted, form_of, given_parts
 from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, Selection, dataset_board
+from bench.leaderboard.frozen import Frozen
 from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.metrics import Metric, catalogue, declaration, find_declaration
@@ -49,6 +50,8 @@ class Leaderboard:
     remarks: Mapping[str, tuple[str, ...]]  # on every dataset
     settings: Settings
     plugins: Mapping[str, PluginSource] = field(default_factory=dict)  # the files of the results' plug-ins, by hash
+    version: str = ""  # under which it is published
+    frozen: Frozen | None = None  # the version that it continues
 
     @cached_property
     def updated(self) -> float:
@@ -57,9 +60,18 @@ class Leaderboard:
 
 
 def collect(
-    store: Store, suites: Sequence[str] = (), metrics: Sequence[str] = (), settings: Settings = Settings()
+    store: Store,
+    suites: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    settings: Settings = Settings(),
+    *,
+    version: str = "",
+    frozen: Frozen | None = None,
 ) -> Leaderboard:
-    """Read a store: all suites, or those named; by the metrics they show, or by those named ('all' for every one)."""
+    """Read a store: all suites, or those named; by the metrics they show, or by those named ('all' for every one).
+
+    `frozen` is a published version whose places are kept; else the site is published as `version`.
+    """
     known = store.suites()
     for name in suites:
         if name not in known:
@@ -89,7 +101,7 @@ def collect(
         for remark in results.remarks.to_dict("records"):
             if not remark["method"]:
                 remarks.setdefault(str(remark["dataset"]), {})[str(remark["text"])] = None
-        boards += _boards(listed, results, names, tasks, settings)
+        boards += _boards(listed, results, names, tasks, settings, frozen)
     # Suites with most rows come first.
     sizes = Counter(row.suite for row in rows)
     about.sort(key=lambda suite: (-sizes[suite.name], suite.name))
@@ -102,7 +114,8 @@ def collect(
     declarations = {name: declaration(name) for suite in about for name in suite.metrics}
     content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
-    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, store.plugins())
+    kept = (store.plugins(), frozen.version if frozen else version, frozen)
+    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, *kept)
 
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:
@@ -142,7 +155,12 @@ def _task(metrics: "pd.Series[str]") -> str:
 
 
 def _boards(
-    rows: Sequence[Row], results: StoredResults, metrics: Sequence[str], tasks: Mapping[str, str], settings: Settings
+    rows: Sequence[Row],
+    results: StoredResults,
+    metrics: Sequence[str],
+    tasks: Mapping[str, str],
+    settings: Settings,
+    frozen: Frozen | None,
 ) -> Iterator[Board]:
     """Yield the boards of a suite: over all datasets first, then every dataset."""
     sources = {key: source.device for row in rows for key, source in row.sources.items()}
@@ -150,6 +168,20 @@ def _boards(
     frame = frame.assign(device=frame["key"].map(sources))
     cells = results.cells.assign(device=results.cells["key"].map(sources))
     counts = CellCounts.of(results.cells)
+
+    def selected(chosen: Selection, dataset: str | None) -> tuple[Selection, tuple[str, ...]]:
+        """Return the selection with its baseline and what a frozen version says of its board."""
+        chosen = replace(chosen, baseline=results.baseline)
+        place = (results.suite, dataset, chosen.metric.name, chosen.device)
+        if frozen is None or place not in frozen.places:
+            return chosen, ()
+        entered = frozenset(row.method for row in chosen.rows) - set(frozen.places[place])
+        return replace(chosen, entered=entered, version=frozen.version), frozen.datasets[place]
+
+    def noted(board: Board, *notes: str) -> Board:
+        more = [*notes, *(frozen.changed(board) if frozen else ())]
+        return replace(board, notes=(*board.notes, *more)) if more else board
+
     for metric in map(declaration, metrics):
         values = frame[frame["metric"] == metric.name]
         for task in sorted({tasks[dataset] for dataset in set(values["dataset"])}):
@@ -159,16 +191,17 @@ def _boards(
                 there = cells if chosen.device is None else cells[cells["device"] == chosen.device]
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")  # statistics of degenerate tables (all tied) divide by zero
-                    board = overall_board(chosen, there, settings)
+                    own_selection, only = selected(chosen, None)
+                    board = overall_board(own_selection, there, settings, only)
                 if board is not None:
-                    yield board
+                    yield noted(board)
             for dataset, own in part.groupby("dataset", sort=True):
                 methods = [row.method for row in of_task if row.dataset == dataset]
                 methods, note = methods_with_equal_draws(metric, [str(dataset)], methods, counts)
                 on_dataset = [row for row in of_task if row.dataset == dataset and row.method in methods]
                 for chosen in _by_device(on_dataset, own[own["method"].isin(methods)], metric, task):
-                    board = dataset_board(chosen, settings, counts)
-                    yield replace(board, notes=(*board.notes, note)) if note else board
+                    board = dataset_board(selected(chosen, str(dataset))[0], settings, counts)
+                    yield noted(board, *([note] if note else []))
 
 
 def _by_device(rows: Sequence[Row], values: pd.DataFrame, metric: Metric, task: str) -> Iterator[Selection]:

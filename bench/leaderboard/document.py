@@ -12,6 +12,7 @@ from bench.history.changes import Change, Changing
 from bench.history.points import Point, points
 from bench.history.series import Version
 from bench.json_values import without_nan
+from bench.leaderboard.against import Against
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.rerun import Rerun
@@ -39,6 +40,7 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
         "format": FORMAT,
         "uqbench": __version__,
         "updated": iso_time(board.updated),
+        "version": board.version or None,
         "settings": {
             **_fields(settings, "alpha", "level", "correction", "test_share"),
             "fewest_pairs": FEWEST_PAIRS,
@@ -110,14 +112,24 @@ def _row(row: Row, again: Rerun) -> dict[str, Any]:
 
 def _board(board: Board) -> dict[str, Any]:
     fields = _fields(board, "suite", "task", "dataset", "metric", "device", "datasets", "test", "notes")
+    fields |= _fields(board, "baseline", "decision")
     return {**fields, "entries": [_entry(entry, board.dataset is None) for entry in board.entries]}
 
 
 def _entry(entry: Entry, overall: bool) -> dict[str, Any]:
-    place = _fields(entry, "method", "place", "groups")
+    place = {**_fields(entry, "method", "place", "groups"), "against": _against(entry.against)}
     if overall:
         score = {"value": entry.score, "low": entry.low, "high": entry.high}
         return {**place, "average_rank": entry.value, "score": score}
     behind = dict(zip(("value", "low", "high"), entry.behind, strict=True)) if entry.behind else None
     mean = {"mean": entry.value, "low": entry.low, "high": entry.high, "behind": behind}
     return {**place, **mean, **_fields(entry, "repeats", "planned", "lost")}
+
+
+def _against(against: Against | None) -> dict[str, Any] | None:
+    if against is None:
+        return None
+    fields = _fields(against, "verdict", "p", "difference", "low", "high")
+    one = against.posterior
+    posterior = None if one is None else {"better": one.below, "within": one.within, "worse": one.above}
+    return {**fields, "posterior": posterior}

@@ -1,18 +1,26 @@
 """A board over all datasets of a task: average ranks, and which of them differ."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from bench.errors import UserError
-from bench.leaderboard.boards import Board, Entry, Selection
-from bench.stats import Ranking, Settings, rank
+from bench.leaderboard.against import Against, decide_over_datasets
+from bench.leaderboard.boards import Board, Entry, Selection, entered_note
+from bench.stats import CellCounts, Ranking, Settings, rank
 from bench.stats.rank import FEWEST_DATASETS
 
 
-def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings) -> Board | None:
-    """Rank the methods over their datasets; None where there are not two methods on two datasets."""
-    rows, values = chosen.rows, chosen.values
+def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings, only: Sequence[str] = ()) -> Board | None:
+    """Rank the methods over their datasets; None where there are not two methods on two datasets.
+
+    `only` are the datasets of a frozen version. Methods that entered after it are not ranked.
+    """
+    rows = [row for row in chosen.rows if row.method not in chosen.entered and (not only or row.dataset in only)]
+    values = chosen.values[chosen.values["method"].isin({row.method for row in rows})]
+    if not rows:
+        return None
     pairs = set(zip(values["dataset"], values["method"], strict=True))
     # A method that diverged everywhere on a dataset has no value there, and is the last.
     pairs |= {(row.dataset, row.method) for row in rows if row.states.get("diverged", 0) == row.planned}
@@ -32,17 +40,29 @@ def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings) ->
     )
     notes += [text for text in ranking.messages if "signed-rank" not in text and "signed ranks" not in text]
     subject = (rows[0].suite, chosen.task, None, chosen.metric.name, chosen.device)
-    return Board(*subject, tuple(_entries(ranking)), test, tuple(notes), ranking.datasets)
+    if chosen.entered:
+        notes.append(entered_note(sorted(chosen.entered), chosen.version))
+    board = Board(*subject, tuple(_entries(ranking, {})), test, tuple(notes), ranking.datasets)
+    base, ranked = chosen.baseline, [one.method for one in ranking.methods]
+    if base is None or base not in ranked:
+        return board
+    place = (ranking.datasets, ranked, base, CellCounts.of(own))
+    against, more = decide_over_datasets(kept, chosen.metric, *place, settings)
+    family = f"{len(against)} method{'s' * (len(against) != 1)}"
+    decision = f"signs of whole datasets flipped, the largest of {family} (Westfall and Young)"
+    entries = tuple(_entries(ranking, against))
+    return replace(board, entries=entries, notes=(*notes, *more), baseline=base, decision=decision)
 
 
-def _entries(ranking: Ranking) -> Iterator[Entry]:
+def _entries(ranking: Ranking, against: Mapping[str, Against]) -> Iterator[Entry]:
     count = len(ranking.datasets)
     tested = count >= FEWEST_DATASETS
     for one in ranking.methods:
         ahead = sum(one.average_rank - other.average_rank >= ranking.critical_difference for other in ranking.methods)
         mean = (one.average_rank, one.score.low, one.score.high)
         place, groups = (1 + ahead, one.groups) if tested else (None, "")
-        yield Entry(one.method, place, groups, *mean, count, count, score=one.score.value)
+        versus = against.get(one.method)
+        yield Entry(one.method, place, groups, *mean, count, count, against=versus, score=one.score.value)
 
 
 def whole_block(present: set[tuple[str, str]]) -> tuple[list[str], list[str], list[str]]:

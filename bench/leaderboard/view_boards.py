@@ -59,6 +59,7 @@ class EntryView:
     lanes: Markup
     value: Cell
     behind: Cell
+    against: Cell  # the baseline: the verdict, and its difference or what is expected of another dataset
     repeats: str
     places: tuple[str, ...]  # on an overall board: the place on every dataset
 
@@ -150,7 +151,27 @@ def _entry(entry: Entry, kind: str, board: Board, own: Column, gap: Column, lane
     repeats = str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}"
     others = [places.get((board.suite, board.metric, board.device, name), {}) for name in board.datasets]
     on_datasets = tuple(_place(of_dataset.get(entry.method)) for of_dataset in others)
-    return EntryView(entry, kind, _place(entry.place), lanes, value, behind, repeats, on_datasets)
+    against = _against(entry, board, gap)
+    return EntryView(entry, kind, _place(entry.place), lanes, value, behind, against, repeats, on_datasets)
+
+
+def _against(entry: Entry, board: Board, gap: Column) -> Cell:
+    if board.baseline is None or entry.method == board.baseline:
+        return Cell("baseline" if entry.method == board.baseline else "", "0" if board.baseline else "")
+    one = entry.against
+    if one is None:
+        return Cell("–")
+    if board.dataset is not None:
+        ends = format_interval(one.low, one.high, gap.decimals)
+        return Cell(
+            one.verdict, _to_sort(one.difference), f"{format_number(one.difference, gap.decimals, sign=True)} {ends}"
+        )
+    expected = (
+        ""
+        if one.posterior is None
+        else f"next dataset: {one.posterior.below:.2f} better, {one.posterior.above:.2f} worse"
+    )
+    return Cell(one.verdict, _to_sort(one.difference), expected)
 
 
 def _to_sort(value: float) -> str:

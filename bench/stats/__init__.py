@@ -23,6 +23,8 @@ from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
 from bench.stats.dataset_comparison import DatasetComparison, Interval
 from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference, superiority
 from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
+from bench.stats.hierarchical import next_dataset
+from bench.stats.joint_signs import joint_sign_test, smallest_joint_p
 from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats
 from bench.stats.planning import detectable_difference, pairs_needed, power
 from bench.stats.rank import MethodRank, PairTest, Ranking, rank
@@ -77,5 +79,5 @@ __all__ += [
 ]
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "repetition"]
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
-__all__ += ["datasets_by_test"]
+__all__ += ["datasets_by_test", "joint_sign_test", "next_dataset", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
