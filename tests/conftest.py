@@ -1,6 +1,8 @@
 """Loads the shared fixtures, and orders the tests."""
 
 import gc
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ pytest_plugins = [f"tests.fixtures.{subject}" for subject in SUBJECTS]
 
 # What is imported stays: looking through it for garbage again and again takes a fifth of the time to collect the tests.
 gc.disable()
+
+# Not the user's own; graphs that were compiled stay there for the next run of the tests.
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"uqbench-tests-{os.getuid()}"))
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -69,7 +69,7 @@ def _threads() -> Finding:
 
 
 def _compiler() -> Finding:
-    from bench.training.tracing import compiler_found
+    from bench.training.compiled_graphs import compiler_found
 
     if compiler_found():
         return Finding("ok", "compiler", "C++ compiler found: long trainings are compiled")

@@ -167,23 +167,29 @@ def export(suite: str | None, name: str, out: str | None, plugins: str | None, s
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
 @click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
+@click.option("--compiled", is_flag=True, help="Also remove all compiled training steps from the user's cache folder.")
 @store_option
 @json_option
-def gc(dry_run: bool, unwanted: bool, checkpoints: bool, store: str, as_json: bool) -> None:
+def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: str, as_json: bool) -> None:
     """Remove array files that no cell refers to, and temporary files of killed processes."""
+    from bench.machine.compiled_cache import compiled_folder, prune
     from bench.store.gc import clean
     from bench.store.store import Store
 
     with closing(Store(store, create=False, writable=not dry_run)) as opened:
         removed = clean(opened, unwanted=unwanted, checkpoints=checkpoints, dry_run=dry_run)
+    graphs, size = prune(compiled_folder(), kept=0, dry_run=dry_run) if compiled else (0, 0)
     if as_json:
-        _print_json({"dry_run": dry_run, **asdict(removed)})
+        steps = {"compiled_files": graphs, "compiled_bytes": size} if compiled else {}
+        _print_json({"dry_run": dry_run, **asdict(removed), **steps})
         return
     counts = [f"{removed.array_files} array files", f"{removed.temporary_files} temporary files"]
     counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
     counts += [f"{removed.plugins} plug-in files"] * (removed.plugins > 0)
     files = f"{', '.join(counts)} ({_bytes(removed.bytes)})"
     click.echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
+    if compiled:
+        click.echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({_bytes(size)})")
 
 
 COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)

@@ -59,6 +59,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         "code": baseline.code,
         "environment": dict(baseline.measured.environment),
         "format": FORMAT,
+        "forms": _nested(baseline.measured.forms),
         "lost": _nested(baseline.measured.lost),
         "plugins": dict(baseline.measured.plugins or {}),
         "reasons": [vars(reason) for reason in baseline.reasons],
@@ -107,15 +108,14 @@ def _read(raw: Mapping[str, Any]) -> Baseline:
                 numbers = np.array([math.nan if value is None else float(value) for value in row])
                 values.setdefault((dataset, method), {})[metric] = numbers
     lost = {
-        (dataset, method): {status: tuple(which) for status, which in statuses.items()}
-        for dataset, methods in raw["lost"].items()
-        for method, statuses in methods.items()
+        place: {status: tuple(which) for status, which in statuses.items()}
+        for place, statuses in _places(raw["lost"]).items()
     }
     codes = {raw["code"]: 0} if raw["code"] else {}
     plugins = raw.get("plugins")  # earlier baselines do not have them
-    measured = Measured(
-        seeds, values, lost, raw["environment"], codes, plugins=None if plugins is None else {**plugins}
-    )
+    plugins = None if plugins is None else {**plugins}
+    forms = _places(raw.get("forms", {}))  # nor these
+    measured = Measured(seeds, values, lost, raw["environment"], codes, plugins=plugins, forms=forms)
     return Baseline(raw["suite"], raw["asked"], measured, tuple(Reason(**each) for each in raw["reasons"]))
 
 
@@ -124,6 +124,10 @@ def _nested(places: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
     for (dataset, method), content in places.items():
         nested.setdefault(dataset, {})[method] = content
     return nested
+
+
+def _places(nested: Mapping[str, Mapping[str, Any]]) -> dict[Place, Any]:
+    return {(dataset, method): content for dataset, methods in nested.items() for method, content in methods.items()}
 
 
 def _plain(row: Array) -> list[float | str | None]:

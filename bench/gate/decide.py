@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from bench.gate.baseline import Baseline
-from bench.gate.environment_diff import differences, plugin_differences, same_machine
+from bench.gate.environment_diff import differences, form_differences, plugin_differences, same_machine
 from bench.gate.values import Measured, Place
 from bench.gate.verdicts import FAILING, FEWEST_PAIRS, RUNS, MetricComparison, Rules, Verdict, compare, decide
 from bench.stats.sequential import levels
@@ -95,7 +95,8 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
     compared = sum(row.pairs for row in found if row.metric != RUNS)
     everything = seeds * len({row.place for row in found} & first.values.keys())
     work = Work(planned[:used], cells, everything) if len(planned) > 1 else None
-    changed = tuple(differences(baseline.measured.environment, first.environment))
+    then, now = baseline.measured, first
+    changed = (*differences(then.environment, now.environment), *form_differences(then.forms, now.forms))
     codes = (baseline.code, tuple(first.codes))
     plugins = tuple(plugin_differences(baseline.measured.plugins, first.plugins or {}))
     return Gate(baseline.suite, tuple(found), rules, seeds, compared, *codes, changed, plugins, (), work)

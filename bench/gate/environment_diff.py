@@ -30,6 +30,15 @@ def plugin_differences(then: Mapping[str, str] | None, now: Mapping[str, str]) -
     return lines
 
 
+def form_differences(then: Mapping[tuple[str, str], str], now: Mapping[tuple[str, str], str]) -> list[str]:
+    """Return one line per place whose networks were trained in another form than the baseline's."""
+    return [
+        f"{' '.join(place)}: trained {form} in the baseline, now {now[place]}"
+        for place, form in sorted(then.items())
+        if now.get(place, form) != form
+    ]
+
+
 def same_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether times measured in the two environments can be compared."""
     return all(then.get(name) == now.get(name) for name in MACHINE)

@@ -31,6 +31,7 @@ class Measured:
     codes: Mapping[str, int] = field(default_factory=dict)  # the code versions, and how many cells each made
     remarks: Mapping[Place, str] = field(default_factory=dict)  # why something could not run
     plugins: Mapping[str, str] | None = None  # that are not built in: packages, hashes of files; None: not recorded
+    forms: Mapping[Place, str] = field(default_factory=dict)  # in which networks were trained, where that is recorded
 
     @property
     def count(self) -> int:
@@ -94,11 +95,21 @@ def measured(results: "Results", metrics: Collection[str], seeds: Sequence[int])
         _codes(cells),
         remarks,
         _plugins(cells),
+        _forms(cells),
     )
 
 
 def _columns(frame: pd.DataFrame, *names: str) -> Iterator[Any]:
     return zip(*(frame[name].tolist() for name in names), strict=True)
+
+
+def _forms(cells: pd.DataFrame) -> dict[Place, str]:
+    """Return how the networks of each place were trained; all seeds in the same way, if one machine made them."""
+    found: dict[Place, str] = {}
+    for dataset, method, record in _columns(cells, "dataset", "method", "training"):
+        if (dataset, method) not in found and isinstance(record, str) and '"form"' in record:
+            found[dataset, method] = str(json.loads(record)["form"])
+    return found
 
 
 def _codes(cells: pd.DataFrame) -> dict[str, int]:

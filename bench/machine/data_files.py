@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.errors import UserError
+from bench.machine.files import cache_folder
 
 VARIABLE = "UQBENCH_DATA"
 
@@ -56,9 +57,8 @@ class File:
 
 def data_folders() -> list[Path]:
     """Return the folders to search, in order. The command line's `--data` sets the variable."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uqbench"
     named = os.environ.get(VARIABLE)
-    return [Path(named), cache] if named else [cache]
+    return [Path(named), cache_folder()] if named else [cache_folder()]
 
 
 def find_file(name: str) -> Path | None:

@@ -9,6 +9,11 @@ from typing import IO
 TEMPORARY = ".part"
 
 
+def cache_folder() -> Path:
+    """Return the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uqbench"
+
+
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file atomically: under a temporary name, synced and renamed."""
     temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")

@@ -18,15 +18,16 @@ from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.spec import read_spec
 from bench.training.flops import count_work
+from bench.training.forms import expected_steps
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK
-from bench.training.member import expected_steps, training_form
+from bench.training.member import training_form
 from bench.training.network_factory import network_factory
 from bench.training.search import configurations
 
 # Rough figures of one core of 2023; they order and cut the work, nothing else.
 SECONDS_TO_BEGIN = 1.5  # loading, tracing, first draws
 SECONDS_A_STEP = 4e-4  # of a stack, however small
-SECONDS_A_MEMBER_STEP = 8e-6
+SECONDS_A_MEMBER_STEP = 1.3e-5
 FLOPS_A_SECOND = 2e10
 SECONDS_A_CELL = 5e-3  # drawing and scoring of little data
 LONGEST = 300.0  # seconds; a worker's death costs half of this on average

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -70,6 +70,7 @@ class RunSettings:
     device: str = "cpu"
     limits: Limits = Limits()
     time_limit: float | None = None  # seconds that a cell may take
+    forms: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (dataset, method): as recorded, to be repeated
 
 
 DEFAULT_SETTINGS = RunSettings()
@@ -249,13 +250,16 @@ class _Driver:
                 continue
             self.orders += 1
             found = self.store.searches(cell.key for cell in unit.cells)
-            items = tuple(WorkItem(cell.key, cell.spec, found.get(cell.key, "")) for cell in unit.cells)
             settings = self.settings
+            items = tuple(self._item(cell, found.get(cell.key, "")) for cell in unit.cells)
             order = WorkOrder(self.orders, items, self.plugins, settings.device, settings.limits, settings.time_limit)
             self.pending.update((cell.key, cell) for cell in unit.cells)
             call = run_apart if unit.estimate.apart else run_order
             self.running[self.orders] = (self.executor.submit(call, order), unit)
             self.progress.hand_out(self.orders, unit.seconds)
+
+    def _item(self, cell: Cell, search: str) -> WorkItem:
+        return WorkItem(cell.key, cell.spec, search, self.settings.forms.get((cell.dataset, cell.method), ""))
 
     def _receive(self, messages: Iterable[Message]) -> None:
         """Take what the workers report; store all outcomes in one transaction."""

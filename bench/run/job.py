@@ -3,7 +3,7 @@
 import math
 import traceback
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.api import Method, Network, Replication, Split, Wrapper
@@ -15,6 +15,7 @@ from bench.probes.base import DivergedError, Probe, TrainedSubject
 from bench.probes.score import held_out_forecast
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Protocol
+from bench.training.forms import Form, form_that_pays
 from bench.training.member import Fitted
 from bench.training.predictors import NotFiniteError
 from bench.training.rows import Prepared
@@ -44,6 +45,7 @@ class Job:
     fitted: dict[Place, Fitted] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)  # where its network is found
     wrapper: Wrapper | None = None  # around the method
+    form: Form | None = None  # of its training, where it is computed again; None: the one that pays
     repeats: Replication | None = None  # what the dataset declares of its splits; None: nothing is recorded
     network: Network = field(init=False)
     probe: Probe = field(init=False)
@@ -51,6 +53,18 @@ class Job:
     def __post_init__(self) -> None:
         self.network = self.registry.make("network", self.protocol.network.name, self.protocol.network.options)
         self.probe = make_probe(self.protocol.probe)
+        if self.form is None and not self.method.alone:
+            self.form = self._form_that_pays()
+
+    def _form_that_pays(self) -> Form:
+        """Return the form for all networks of the cell, also those of its search: judged by its slowest learner.
+
+        It depends on what cells that share trainings have in common.
+        """
+        training = self.protocol.training
+        slowest = min(self.protocol.grid.get("learning_rate", [training.learning_rate]))
+        steps = max(1, len(self.split.train_x) // training.batch)
+        return form_that_pays(replace(training, learning_rate=slowest), steps, self.method.early_stopping)
 
     @property
     def place(self) -> Hashable:

@@ -138,7 +138,7 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
             _, form = training_form(method)
             for fold in range(count):
                 seed = stream(job.seed, "fold", fold)
-                members.append(_member(job, form, training, data.of(job, fold), seed, len(tried) * count))
+                members.append(_member(job, form, training, data.of(job, fold), seed))
                 places.append((group, c, fold))
     for item in fit_with_progress(members, limits):
         if isinstance(item, Progress):
@@ -236,10 +236,10 @@ def _network_seed(job: Job, place: Place) -> int:
     return seed if k == 0 else stream(seed, "network", k)
 
 
-def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int, siblings: int = 1) -> Member:
+def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int) -> Member:
     problem, network = job.split.problem, job.network
     new_network = network_factory(network, problem)
-    return Member(method, problem, new_network, repr(network), training, data.rows, seed, siblings)
+    return Member(method, problem, new_network, repr(network), training, data.rows, seed, job.form)
 
 
 def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
@@ -318,4 +318,5 @@ def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
         "epochs": [n.epochs for n in networks],
         "train_loss": finite,
         "validation_loss": [n.validation_loss for n in networks],
+        "form": str(networks[0].form),
     }

@@ -27,6 +27,7 @@ from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.spec import HARNESS, CellSpec, read_spec
 from bench.training.checkpoints import place_of
+from bench.training.forms import read_form
 from bench.training.limits import Limits
 from bench.training.search import Selection
 
@@ -46,6 +47,7 @@ class WorkItem:
     key: str
     spec: str
     search: str = ""
+    form: str = ""  # of its training, where a recorded one is repeated
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,12 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     plugin = json.dumps([trained.name, trained.origin, trained.version])
     selection = Selection.from_json(item.search) if item.search else None
     about = (data, plugin, place_of(spec), spec.space, selection)
-    there = {"registry": _registry(plugins), "wrapper": wrapper, "repeats": dataset.repeats}
+    there = {
+        "registry": _registry(plugins),
+        "wrapper": wrapper,
+        "repeats": dataset.repeats,
+        "form": read_form(item.form),
+    }
     return Job(method, spec.protocol, split, spec.seed, *about, **there)
 
 

@@ -1,6 +1,6 @@
 """Finds the first value of a training that is not finite, by training the network again and looking at every step."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,10 +11,10 @@ from torch.utils import _pytree as pytree
 from bench.api import Batch, Method, Net, Tape, options
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large
-from bench.training.member import Fitted, Member, Pair, Parts, Tensors, advance
+from bench.training.member import Fitted, Member, Parts, Tensors, advance
 from bench.training.stack import train_again
 from bench.training.stacked_calls import StackedCalls
-from bench.training.tracing import Call
+from bench.training.tracing import Call, FlatCall
 
 Look = Callable[[str, Tensor], None]  # at a named value
 
@@ -55,21 +55,27 @@ class _WatchedCalls(StackedCalls):
 
     steps = 0
 
-    def __call__(self, name: str, function: Call, table: Pair, *columns: Any) -> Any:
-        result = super().__call__(name, function, table, *columns)
-        stepping = name.startswith("advance")  # also "advance last", of a partial batch
-        self.steps += stepping
-        if all(_finite(tensor) for tensor in pytree.tree_leaves(result)):
-            return result
-        epoch, step = divmod(self.steps - 1, self.model.steps_per_epoch)
-        place = f"epoch {epoch + 1}, step {step + 1}"
-        if stepping:
-            arguments = pytree.tree_map(lambda t: t[0], columns)
-            raise _FoundError(f"{place}: {_in_step(self.model, self.module, table, *arguments)}")
-        raise _FoundError(f"after {place}: {'the validation loss' if name == 'validate' else 'the result of remember'}")
+    def prepared(self, name: str, function: Call, columns: tuple[Any, ...]) -> FlatCall:
+        call = super().prepared(name, function, columns)
+
+        def run(leaves: list[Tensor]) -> Sequence[Tensor]:
+            results = call.run(leaves)
+            stepping = name.startswith("advance")  # also "advance last", of a partial batch
+            self.steps += stepping
+            if all(_finite(tensor) for tensor in results):
+                return results
+            epoch, step = divmod(self.steps - 1, self.model.steps_per_epoch)
+            place = f"epoch {epoch + 1}, step {step + 1}"
+            if stepping:
+                arguments = pytree.tree_unflatten([leaf[0] for leaf in leaves], call.given)
+                raise _FoundError(f"{place}: {_in_step(self.model, self.module, *arguments)}")
+            what = "the validation loss" if name == "validate" else "the result of remember"
+            raise _FoundError(f"after {place}: {what}")
+
+        return replace(call, run=run)
 
 
-def _in_step(member: Member, module: nn.Module, table: Pair, tensors: Parts, *rest: Any) -> str:
+def _in_step(member: Member, module: nn.Module, tensors: Parts, *rest: Any) -> str:
     """Return the first value of one step that is not finite: outputs of a layer, the loss, a gradient or an update."""
     seen: list[str] = []
 
@@ -79,7 +85,7 @@ def _in_step(member: Member, module: nn.Module, table: Pair, tensors: Parts, *re
 
     with _watched_layers(module, look):
         spied = _spy(member.method, look)
-        changed, *_ = advance(replace(member, method=spied), module, table, tensors, *rest, alone=True)
+        changed, *_ = advance(replace(member, method=spied), module, tensors, *rest, alone=True)
     for name, tensor in changed.items():
         look(f"{name} after update", tensor)
     return seen[0] if seen else "the state of the optimiser"

@@ -19,10 +19,9 @@ from bench.api.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_
 from bench.errors import UserError
 from bench.spec.protocol import Training
 from bench.training.augmentation import crop_and_flip
+from bench.training.forms import TRACED, Form, form_that_pays
 from bench.training.guards import place_of
-from bench.training.limits import SLOTS
 from bench.training.precision import forward_precision
-from bench.training.tracing import STEPS_THAT_PAY_FOR_COMPILING
 
 Tensors = dict[str, Tensor]
 Parts = Mapping[str, Tensors]  # the tensors of `Start` by field: params, buffers, memory, state, values
@@ -30,12 +29,6 @@ Pair = tuple[Tensor, Tensor]
 
 WATCHED_DRAWS = 4  # one draw alone would make the best epoch a matter of luck
 ROWS_AT_ONCE = 500  # of a large network outside training, whose activations are large too
-
-
-def expected_steps(training: Training, steps_per_epoch: int, stops_early: bool = True) -> int:
-    """Estimate the number of training steps; early stopping usually ends after 50 epochs or 2000 steps."""
-    planned = training.epochs * steps_per_epoch
-    return min(planned, max(2000, 50 * steps_per_epoch)) if training.patience and stops_early else planned
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +63,7 @@ class Member:
     training: Training
     rows: Rows
     seed: int
-    siblings: int = 1  # members of the same cell: the configurations and folds of a search
+    form: Form | None = None  # that of its cell; None: the one that pays for this member alone
     checkpoint: str = ""  # file of a large network in the folder of checkpoints; empty: none
 
     @property
@@ -94,11 +87,9 @@ class Member:
         return len(self.rows.train) % self.batch_rows if self.training.partial_batch else 0
 
     @property
-    def is_long(self) -> bool:
-        """Whether compiling pays; depends on the member alone, so that its numbers do not depend on its neighbours."""
-        rounds = max(1.0, self.siblings / SLOTS)
-        steps = expected_steps(self.training, self.steps_per_epoch, self.method.early_stopping)
-        return steps * rounds >= STEPS_THAT_PAY_FOR_COMPILING
+    def own_form(self) -> Form:
+        """The form in which it is trained."""
+        return self.form or form_that_pays(self.training, self.steps_per_epoch, self.method.early_stopping)
 
     def stack_key(self) -> tuple[Any, ...]:
         """Return a key; members with equal keys can share a graph."""
@@ -108,7 +99,7 @@ class Member:
         validation = (training.patience > 0, training.validate)
         forward = (training.augmentation, training.precision)
         rule = (training.optimizer, training.momentum, training.nesterov, training.schedule, *forward, *validation)
-        place = (self.is_long, str(self.rows.x.device))
+        place = (self.own_form, str(self.rows.x.device))
         return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
 
 
@@ -145,6 +136,7 @@ class Fitted(Net):
     """A trained network."""
 
     status: Literal["ok", "diverged"] = "ok"
+    form: Form = TRACED
     epochs: int = 0
     train_loss: float = math.nan
     validation_loss: float | None = None
@@ -215,29 +207,20 @@ def _refuse_plain_tensors(method: Method, module: nn.Module) -> None:
 
 
 def advance(
-    member: Member,
-    module: nn.Module,
-    table: Pair,
-    tensors: Parts,
-    chosen: Tensor,
-    clock: Tensor,
-    numbers: Pair,
-    *,
-    alone: bool = False,
+    member: Member, module: nn.Module, tensors: Parts, rows: Pair, clock: Tensor, numbers: Pair, *, alone: bool = False
 ) -> tuple[Tensors, Tensors, Tensors, Tensor]:
     """Advance one network by one step; return params, buffers, optimiser state and the loss.
 
-    `table` holds the inputs and targets of all rows, `chosen` the rows of this batch, `numbers` the normal and uniform
-    numbers of the tape. `alone`: not inside `vmap`, so that the faster ordinary autograd can take the gradient and
-    images can have the memory format channels last, in which convolutions are faster.
+    `rows` are the inputs and targets of this batch, `numbers` the normal and uniform numbers of the tape. `alone`: not
+    inside `vmap`, so that the faster ordinary autograd can take the gradient and images can have the memory format
+    channels last, in which convolutions are faster.
     """
     method, memory = bind_options(member.method, tensors["values"]), tensors["memory"]
-    learning_rate, weight_decay, correction1, correction2, progress, rows = clock.unbind(-1)
+    step = Step(*clock.unbind(-1))
     tape = Tape(*numbers)
-    x = augment(member, table[0][chosen], tape)
-    batch = Batch(member.problem.task, channels_last(x) if alone else x, table[1][chosen], rows)
+    x = augment(member, rows[0], tape)
+    batch = Batch(member.problem.task, channels_last(x) if alone else x, rows[1], step.rows)
     optimizer = optimizer_of(member.training)
-    step = Step(learning_rate, weight_decay, correction1, correction2, progress, rows)
 
     def objective(params: Tensors) -> tuple[Tensor, Tensors]:
         # Batch norm updates its running statistics in place: it gets copies, which are returned.
@@ -250,7 +233,12 @@ def advance(
     gradient, (loss, written) = differentiate(objective)(tensors["params"])
     net = Net(module, tensors["params"], written, memory)
     params, state = method.update(net, gradient, optimizer, tensors["state"], step, tape)
-    return params, written, state, loss
+    return _in_order(params, tensors["params"]), written, _in_order(state, tensors["state"]), loss
+
+
+def _in_order(new: Tensors, old: Tensors) -> Tensors:
+    """Return tensors in the order of the old ones, in which the next step takes them."""
+    return {name: new[name] for name in old if name in new} | new
 
 
 Objective = Callable[[Tensors], tuple[Tensor, Tensors]]
@@ -283,11 +271,11 @@ def augment(member: Member, x: Tensor, tape: Tape) -> Tensor:
 
 
 def validation_loss(
-    member: Member, module: nn.Module, table: Pair, tensors: Parts, chosen: Tensor, rows: Tensor, numbers: Pair
+    member: Member, module: nn.Module, tensors: Parts, rows: Pair, trained: Tensor, numbers: Pair
 ) -> Tensor:
-    """Return the validation loss of one network."""
+    """Return the validation loss of one network on these rows; `trained` is the number of its training rows."""
     module.eval()
-    batch = Batch(member.problem.task, table[0][chosen], table[1][chosen], rows)
+    batch = Batch(member.problem.task, *rows, trained)
     method = bind_options(member.method, tensors["values"])
     return _monitored_loss(member, method, _net(module, tensors), batch, Tape(*numbers))
 
@@ -361,12 +349,11 @@ def held_out_loss(member: Member, fitted: Fitted) -> float:
     return total if math.isfinite(total) else math.inf
 
 
-def remember(
-    member: Member, module: nn.Module, table: Pair, tensors: Parts, progress: Tensor, numbers: Pair
-) -> Tensors:
+def remember(member: Member, module: nn.Module, tensors: Parts, progress: Tensor, numbers: Pair) -> Tensors:
     """Return the memory of one network after an epoch."""
     module.eval()
-    return bind_options(member.method, tensors["values"]).remember(_net(module, tensors), progress, Tape(*numbers))
+    method = bind_options(member.method, tensors["values"])
+    return _in_order(method.remember(_net(module, tensors), progress, Tape(*numbers)), tensors["memory"])
 
 
 def remembers(method: Method) -> bool:

@@ -3,7 +3,8 @@
 Members that can share a graph form a group. A group has a fixed number of *slots*; each slot trains one member, and
 when a member stops (last epoch, early stopping, divergence) the next one takes its slot. So shapes stay the same for
 the compiler, memory is bounded by the slots, and a study may have thousands of members. When no member waits and few
-slots are busy, the stack is compacted.
+slots are busy, the stack is compacted. A compiled step has so little overhead that its stack is small, always of the
+same size and never compacted: one graph serves a search, its final fit and every tail.
 
 Small networks, whose cost is overhead, run *stacked* (`vmap` over the slots, traced, compiled where it pays); large
 ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
@@ -11,30 +12,29 @@ ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from bench.api.optim import epoch_rates
-from bench.api.tape import TapeLength, block_calls, write_numbers
+from bench.api.tape import BLOCK, TapeLength, block_calls
 from bench.training import checkpoints
+from bench.training.compiled_graphs import compiler_found
+from bench.training.feed import Feed
 from bench.training.flops import Cost, measure
+from bench.training.forms import TRACED, Form
 from bench.training.guards import place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import (
     ROWS_AT_ONCE,
     Fitted,
     Member,
-    Rows,
     advance,
-    optimizer_of,
     remember,
     remembers,
     start,
@@ -44,11 +44,14 @@ from bench.training.member import (
 from bench.training.precision import warn_of_emulation
 from bench.training.slot import Slot
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
-from bench.training.tracing import compiler_found
 from bench.training.usage import add_steps
 
 SECONDS_BETWEEN_REPORTS = 1.0
 NETWORK = ("params", "buffers", "memory")  # the tensors of a trained network
+CARRIED = ("params", "buffers", "state")  # what one step hands on to the next
+KEPT = ("memory", "values")  # what stays the same during an epoch
+# A longer epoch has so many validation rows that compiling their pass pays, too.
+STEPS_OF_A_LONG_EPOCH = 100
 
 
 @dataclass(frozen=True)
@@ -112,30 +115,34 @@ class _Stack:
         self.model = members[0]
         self.device = self.model.rows.x.device
         warn_of_emulation(self.model.training.precision, self.device)
-        # A large network reads its own rows; a stack needs one table for all.
-        self.table, self.offsets = _join([m.rows for m in (members[:1] if large else members)])
+        self.feed = Feed(members[:1] if large else members)
         self.waiting = deque(range(len(members)))
         self.steps = self.model.steps_per_epoch
         stopping = self.model.training.patience > 0 and self.model.method.early_stopping
         self.validated = stopping and len(self.model.rows.validation) > 0
-        # The same for all members of a group, since `is_long` is part of their key.
-        self.compiling = self.model.is_long and compiler_found() if limits.compiling is None else limits.compiling
+        # The same for all members of a group, since it is part of their key.
+        form = self.model.own_form
+        self.compiling = form.compiled and compiler_found() if limits.compiling is None else limits.compiling
         # A stack of one would use other kernels than a larger one and differ in the last bit.
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
-        self.slots: list[Slot | None] = [None] * (1 if large else max(2, min(fits, len(members))))
+        # Two compiled graphs of different sizes may differ in the last bit: all have the same, whoever is in them.
+        count = min(fits, form.slots) if self.compiling else max(2, min(fits, len(members)))
+        self.slots: list[Slot | None] = [None] * (1 if large else count)
         self.folder = Path(limits.checkpoints) if large and limits.checkpoints else None
         self.reported = time.monotonic()
         self.checked: set[str] = set()
         self.validation_tapes: dict[int, TapeLength] = {}
-        self.tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
 
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train all members; yield results and progress."""
         first = start(self.members[0])
-        self.call = self.calls(self.model, first.module, large=self.large, compiling=self.compiling)
+        compiling = ["advance", "advance last"] * self.compiling
+        if compiling and not self.large and self.steps >= STEPS_OF_A_LONG_EPOCH:
+            compiling.append("validate")
+        self.call = self.calls(self.model, first.module, large=self.large, compiling=compiling)
         self.columns: dict[str, Any] = {
             part: {name: torch.stack([t] * len(self.slots)) for name, t in getattr(first, part).items()}
-            for part in (*NETWORK, "state", "values")
+            for part in (*CARRIED, *KEPT)
         }
         self.best = {part: pytree.tree_map(torch.clone, self.columns[part]) for part in NETWORK if self.validated}
         while self.waiting or any(self.slots):
@@ -164,9 +171,8 @@ class _Stack:
                     for name, tensor in getattr(first, part).items():
                         tensors[name][place] = tensor
                 if self.large:
-                    self.table = (member.rows.x, member.rows.y)
-                offset = 0 if self.large else self.offsets[id(member.rows)]
-                self.slots[place] = slot = Slot(number, member, offset, first.module)
+                    self.feed.read_only(member)
+                self.slots[place] = slot = Slot(number, member, self.feed.offset(member), first.module)
                 if self._resume(slot) and (end := slot.end(self.validated)):
                     self.slots[place] = None
                     yield number, self._result(place, slot, end)
@@ -174,31 +180,31 @@ class _Stack:
     def _train_epoch(self) -> list[float]:
         add_steps(self.steps, sum(slot is not None for slot in self.slots), len(self.slots))
         full, size, rest = self.model.full_batches, self.model.batch_rows, self.model.partial_rows
-        order = self._per_slot(lambda slot: slot.order(), full * size + rest)
+        order = self.feed.chosen(self.slots, lambda slot: slot.order(), full * size + rest)
         # Steps in front, so that the rows of a step are contiguous.
         chosen = order[:, : full * size].unflatten(1, (full, size)).transpose(0, 1).contiguous()
-        clocks = self._clocks()
+        clocks = self.feed.clocks(self.slots)
         total = torch.zeros(len(self.slots), device=self.device)
-        ahead = block_calls(self.cost.step, full)
+        ahead, room = block_calls(self.cost.step, full), block_calls(self.cost.step, BLOCK)
         for begin in range(0, full, ahead):
-            calls = min(ahead, full - begin)
-            normals, uniforms = self._numbers(calls, self.cost.step, ahead)
-            for i in range(calls):
-                total += self._step("advance", chosen[begin + i], clocks[begin + i], (normals[i], uniforms[i]))
+            part = slice(begin, min(begin + ahead, full))
+            numbers = self.feed.numbers(self.slots, part.stop - begin, self.cost.step, room)
+            self._advance("advance", chosen[part], clocks[part], numbers, total)
         if rest:
             # A graph of its own, of the smaller shape: no row is padding, also not for batch norm.
-            normals, uniforms = self._numbers(1, self.cost.last_step)
+            numbers = self.feed.numbers(self.slots, 1, self.cost.last_step)
             last = order[:, full * size :].contiguous()
-            loss = self._step("advance last", last, clocks[full], (normals[0], uniforms[0]))
+            loss = torch.zeros(len(self.slots), device=self.device)
+            self._advance("advance last", last[None], clocks[full:], numbers, loss)
             mean = (total * size + loss * rest) / (full * size + rest)
         else:
             mean = total / self.steps
         if remembers(self.model.method):
-            normals, uniforms = self._numbers(1, self.cost.epoch)
+            normals, uniforms = self.feed.numbers(self.slots, 1, self.cost.epoch)
             done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
             progress = torch.tensor(done, device=self.device)
             numbers = (normals[0], uniforms[0])
-            memory = self.call("remember", remember, self.table, self.columns, progress, numbers)
+            memory = self.call("remember", remember, self.columns, progress, numbers)
             if "remember" not in self.checked:
                 require_same_tensors(place_of(self.model.method, "remember"), self.columns["memory"], memory)
                 self.checked.add("remember")
@@ -206,16 +212,30 @@ class _Stack:
         losses: list[float] = mean.tolist()
         return losses
 
-    def _step(self, name: str, chosen: Tensor, clocks: Tensor, numbers: tuple[Tensor, Tensor]) -> Tensor:
-        """Advance all slots by one step on the chosen rows; return their losses."""
-        columns, step = self.columns, partial(advance, alone=self.large)
-        params, buffers, state, loss = self.call(name, step, self.table, columns, chosen, clocks, numbers)
-        if name not in self.checked:
-            require_same_tensors(place_of(self.model.method, "update"), columns["params"], params)
-            require_same_tensors(f"{place_of(self.model.method, 'update')}, state", columns["state"], state)
-            self.checked.add(name)
-        columns.update(params=params, buffers=buffers, state=state)
-        return cast("Tensor", loss)
+    def _advance(
+        self, name: str, chosen: Tensor, clocks: Tensor, numbers: tuple[Tensor, Tensor], total: Tensor
+    ) -> None:
+        """Advance all slots by some steps on the chosen rows, `[steps, slots, rows]`; add their losses to `total`."""
+        step = partial(advance, alone=self.large)
+        # Flat tensors: taking nested ones apart at every step takes as long as the step of a small stack.
+        carried, structure = pytree.tree_flatten([self.columns[part] for part in CARRIED])
+        kept = pytree.tree_leaves([self.columns[part] for part in KEPT])
+        for rows, clock, *of_tape in zip(
+            self.feed.rows_of_steps(chosen), clocks.unbind(), *(law.unbind() for law in numbers), strict=True
+        ):
+            call = self.call.prepared(name, step, (self.columns, rows, clock, tuple(of_tape)))
+            results = call.run([*carried, *kept, *rows, clock, *of_tape])
+            if name not in self.checked:
+                self._check_step(*pytree.tree_unflatten(list(results), call.returned))
+                self.checked.add(name)
+            *carried, loss = results
+            total += loss
+        self.columns.update(zip(CARRIED, pytree.tree_unflatten(carried, structure), strict=True))
+
+    def _check_step(self, params: dict[str, Tensor], buffers: object, state: dict[str, Tensor], loss: object) -> None:
+        place = place_of(self.model.method, "update")
+        require_same_tensors(place, self.columns["params"], params)
+        require_same_tensors(f"{place}, state", self.columns["state"], state)
 
     def _close_epoch(self, losses: list[float]) -> Iterator[tuple[int, Fitted]]:
         due = [self.validated and slot is not None and slot.evaluates(slot.epoch + 1) for slot in self.slots]
@@ -240,7 +260,8 @@ class _Stack:
         source = self.best if restored else self.columns
         params, buffers, memory = ({name: t[place].clone() for name, t in source[part].items()} for part in NETWORK)
         last, best = slot.history[-1][0], slot.best if restored else None
-        return Fitted(slot.module, params, buffers, memory, status, slot.epoch, last, best, slot.history)
+        form = Form(True, len(self.slots)) if self.call.compiling else TRACED
+        return Fitted(slot.module, params, buffers, memory, status, form, slot.epoch, last, best, slot.history)
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:
         """Return all tensors of the one network of a large stack."""
@@ -252,7 +273,7 @@ class _Stack:
         """Save a large network, if its member has a checkpoint."""
         if self.folder is not None and slot.member.checkpoint:
             parts = self._parts() | {"member": slot.state()}
-            form = checkpoints.form(self.device, self.call.compiling)
+            form = checkpoints.form(self.device, bool(self.call.compiling))
             if not checkpoints.save(self.folder / slot.member.checkpoint, parts, form):
                 self.folder = None
 
@@ -260,7 +281,7 @@ class _Stack:
         """Load a large network's checkpoint; return whether there was one."""
         if self.folder is None or not slot.member.checkpoint:
             return False
-        form = checkpoints.form(self.device, self.call.compiling)
+        form = checkpoints.form(self.device, bool(self.call.compiling))
         parts = checkpoints.load(self.folder / slot.member.checkpoint, form, self._parts())
         if parts is None:
             return False
@@ -274,15 +295,16 @@ class _Stack:
 
     def _validation_losses(self, due: Sequence[bool]) -> list[float | None]:
         """Return the validation losses of the slots that are due; None for the others, which draw no numbers."""
-        chosen = self._per_slot(lambda slot: slot.validation, len(self.model.rows.validation))
+        chosen = self.feed.chosen(self.slots, lambda slot: slot.validation, len(self.model.rows.validation))
         sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
         total = torch.zeros(len(self.slots), device=self.device)
         for part in chosen.split(ROWS_AT_ONCE if self.large else chosen.shape[1], dim=1):
             if part.shape[1] not in self.validation_tapes:
                 self.validation_tapes[part.shape[1]] = validation_tape(self.model, part.shape[1])
-            normals, uniforms = self._numbers(1, self.validation_tapes[part.shape[1]], due=due)
+            normals, uniforms = self.feed.numbers(self.slots, 1, self.validation_tapes[part.shape[1]], due=due)
             numbers = (normals[0], uniforms[0])
-            mean = self.call("validate", validation_loss, self.table, self.columns, part, sizes, numbers)
+            rows = self.feed.rows(part)
+            mean = self.call("validate", validation_loss, self.columns, rows, sizes, numbers)
             total += mean * (part.shape[1] / chosen.shape[1])
         return [loss if wanted else None for loss, wanted in zip(total.tolist(), due, strict=True)]
 
@@ -290,7 +312,7 @@ class _Stack:
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]
         if self.waiting or not busy or len(self.slots) <= 2 or len(busy) > len(self.slots) // 4:
             return
-        if self.call.compiling:  # compiling a graph of another size takes longer than idle slots cost
+        if self.compiling:  # the size of a compiled stack is fixed
             return
         # At least two: see the comment on a stack of one.
         places = (busy + [p for p in range(len(self.slots)) if p not in busy])[: max(2, len(busy))]
@@ -298,51 +320,3 @@ class _Stack:
         self.columns = pytree.tree_map(lambda t: t[places].contiguous(), self.columns)
         self.best = pytree.tree_map(lambda t: t[places].contiguous(), self.best)
         self.call.clear()
-
-    def _per_slot(self, of: Callable[[Slot], Tensor], count: int) -> Tensor:
-        """Return this many row numbers from each slot."""
-        blank = torch.zeros(count, dtype=torch.long)
-        return torch.stack([blank if slot is None else of(slot) for slot in self.slots]).to(self.device)
-
-    def _numbers(
-        self, calls: int, length: TapeLength, room: int = 1, due: Sequence[bool] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the next random numbers of every slot (that is due), `[calls, slots, n]`, from memory for `room`."""
-        # The memory is reused: allocating megabytes each time costs more than drawing the numbers.
-        size = (len(self.slots), room, length)
-        if size not in self.tapes:
-            self.tapes[size] = tuple(torch.zeros(len(self.slots), room, n) for n in (length.normals, length.uniforms))
-        normals, uniforms = self.tapes[size]
-        if length.total:
-            for place, slot in enumerate(self.slots):
-                if slot is not None and (due is None or due[place]):
-                    write_numbers(slot.noise, normals[place, :calls], uniforms[place, :calls])
-        return normals.transpose(0, 1).to(self.device), uniforms.transpose(0, 1).to(self.device)
-
-    def _clocks(self) -> Tensor:
-        """Return the fields of `Step`, for each step and slot: `[steps, slots, 6]`."""
-        clocks = np.ones((self.steps, len(self.slots), 6))
-        betas = optimizer_of(self.model.training).betas
-        for place, slot in enumerate(self.slots):
-            if slot is None:
-                clocks[:, place, 0:2] = 0.0
-                continue
-            training = slot.member.training
-            factors = epoch_rates(training.schedule, betas, slot.epoch, self.steps, training.epochs)
-            clocks[:, place, 0] = training.learning_rate * factors[:, 0]
-            clocks[:, place, 1] = training.weight_decay
-            clocks[:, place, 2:5] = factors[:, 1:]
-            clocks[:, place, 5] = slot.rows
-        return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
-
-
-def _join(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:
-    """Concatenate the distinct data of all members into one table; return it with the offset of each."""
-    distinct = {id(r): r for r in rows}
-    offsets, begin = {}, 0
-    for key, data in distinct.items():
-        offsets[key] = begin
-        begin += len(data.x)
-    if len(distinct) == 1:
-        return (rows[0].x, rows[0].y), offsets
-    return (torch.cat([r.x for r in distinct.values()]), torch.cat([r.y for r in distinct.values()])), offsets

@@ -1,7 +1,7 @@
 """Runs a function of one network on all slots of a stack, traced and compiled where that is faster."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -10,49 +10,50 @@ from torch.func import vmap
 from torch.utils import _pytree as pytree
 
 from bench.errors import UserError
+from bench.training.compiled_graphs import compiled
 from bench.training.member import Member
-from bench.training.tracing import Call, compiled, trace
+from bench.training.tracing import Call, FlatCall, flat_call, trace
 
 
 class StackedCalls:
-    """The functions of one stack, each traced at its first call."""
+    """The functions of one stack, each traced at its first call, and those named in `compiling` compiled."""
 
-    def __init__(self, model: Member, module: nn.Module, *, large: bool, compiling: bool) -> None:
-        self.model, self.module, self.large, self.compiling = model, module, large, compiling
-        self._calls: dict[str, Call] = {}
+    def __init__(self, model: Member, module: nn.Module, *, large: bool, compiling: Iterable[str]) -> None:
+        self.model, self.module, self.large, self.compiling = model, module, large, set(compiling)
+        self._calls: dict[str, FlatCall] = {}
 
-    def __call__(self, name: str, function: Call, table: tuple[Tensor, Tensor], *columns: Any) -> Any:
-        """Call `function(model, module, table, ...)` for every slot; columns have one entry per slot in front."""
+    def __call__(self, name: str, function: Call, *columns: Any) -> Any:
+        """Call `function(model, module, ...)` for every slot; columns have one entry per slot in front."""
+        return self.prepared(name, function, columns)(*columns)
+
+    def prepared(self, name: str, function: Call, columns: tuple[Any, ...]) -> FlatCall:
+        """Return the function of all slots, for columns of these shapes."""
         if name not in self._calls:
-            self._calls[name] = self._prepare(name, partial(function, self.model, self.module), (table, *columns))
-        return self._calls[name](table, *columns)
+            self._calls[name] = self._prepare(name, partial(function, self.model, self.module), columns)
+        return self._calls[name]
 
     def clear(self) -> None:
         """Forget all traces: the number of slots has changed."""
         self._calls.clear()
 
-    def _prepare(self, name: str, one: Call, arguments: tuple[Any, ...]) -> Call:
-        if self.large:
-            # A large network's validation is a small part of its training, and compiling takes a minute.
-            if not self.compiling or name != "advance":
-                return _only_slot(one)
-            graph = trace(_only_slot(one), arguments)
-        else:
-            graph = trace(vmap(one, in_dims=(None, *([0] * (len(arguments) - 1)))), arguments)
-        if self.compiling:
+    def _prepare(self, name: str, one: Call, columns: tuple[Any, ...]) -> FlatCall:
+        if self.large and name not in self.compiling:
+            return flat_call(_only_slot(one), columns)
+        graph, traced = trace(_only_slot(one) if self.large else vmap(one), columns)
+        if name in self.compiling:
             try:
-                return compiled(graph, arguments)
+                return FlatCall(compiled(graph, pytree.tree_leaves(columns)), traced.given, traced.returned)
             except Exception as error:  # of any type: the compiler does not work
                 warnings.warn(f"compiling failed, training continues without: {error!r:.200}", stacklevel=2)
-                self.compiling = False
-        return graph
+                self.compiling.clear()
+        return traced
 
 
 def _only_slot(one: Call) -> Callable[..., Any]:
     """Return a network's function for a stack of one slot, without `vmap`."""
 
-    def call(table: tuple[Tensor, Tensor], *columns: Any) -> Any:
-        result = one(table, *pytree.tree_map(lambda t: t[0], columns))
+    def call(*columns: Any) -> Any:
+        result = one(*pytree.tree_map(lambda t: t[0], columns))
         return pytree.tree_map(lambda t: t.unsqueeze(0), result)
 
     return call

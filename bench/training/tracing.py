@@ -1,12 +1,12 @@
-"""Traces a function over a whole stack into a flat graph, and compiles it where that pays.
+"""Records a function over a whole stack as a flat graph of operations.
 
-Eager `vmap` spends most of a small step in Python. Replaying the recorded operations of one trace avoids that;
-`torch.compile` then fuses them. Shapes are fixed by the trace. Two properties are tested: the numbers of a member do
-not depend, to the last bit, on how many others are in the graph (from two members up), nor on its place among them.
+Eager `vmap` spends most of a small step in Python. Replaying the recorded operations avoids that; `compiled_graphs`
+then fuses them where it pays. Shapes are fixed by the trace. Two properties are tested: the numbers of a member do not
+depend, to the last bit, on how many others are in the graph (from two members up), nor on its place among them.
 """
 
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,42 +15,46 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 Call = Callable[..., Any]
-
-# Compiling takes 5 to 10 s and saves 1 to 2 ms per step, for any size of the stack.
-STEPS_THAT_PAY_FOR_COMPILING = 10_000
+Run = Callable[[list[Tensor]], Sequence[Tensor]]  # of the flat tensors of the arguments; it may empty the list
 
 
-def compiler_found() -> bool:
-    """Return whether there is a C++ compiler for `torch.compile`."""
-    return any(shutil.which(name) for name in ("g++", "clang++", "c++"))
+@dataclass(frozen=True)
+class FlatCall:
+    """A function of nested arguments that can be called with their flat tensors, which saves time in a loop."""
+
+    run: Run
+    given: pytree.TreeSpec  # the structure of the arguments
+    returned: pytree.TreeSpec
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it with nested arguments."""
+        return pytree.tree_unflatten(list(self.run(pytree.tree_leaves(arguments))), self.returned)
 
 
-def trace(call: Call, arguments: tuple[Any, ...]) -> Call:
-    """Return the function as a recorded graph, for arguments of the same shapes."""
+def flat_call(call: Call, arguments: tuple[Any, ...]) -> FlatCall:
+    """Return a function as it is, for arguments of the same structure."""
+    given = pytree.tree_structure(arguments)
+
+    def run(leaves: list[Tensor]) -> list[Tensor]:
+        return pytree.tree_leaves(call(*pytree.tree_unflatten(leaves, given)))
+
+    return FlatCall(run, given, pytree.tree_structure(call(*arguments)))
+
+
+def trace(call: Call, arguments: tuple[Any, ...]) -> tuple[fx.GraphModule, FlatCall]:
+    """Return the graph of a function for arguments of these shapes, and how it is called."""
+    leaves, given = pytree.tree_flatten(arguments)
+    returned: list[pytree.TreeSpec] = []
+
+    def flat(*tensors: Tensor) -> list[Tensor]:
+        results, structure = pytree.tree_flatten(call(*pytree.tree_unflatten(list(tensors), given)))
+        returned.append(structure)
+        return results
+
     # The tracer identifies tensors by object: one tensor passed as two arguments would become one input.
-    distinct = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, arguments)
-    graph = make_fx(call)(*distinct)
+    graph = make_fx(flat)(*(leaf.clone() for leaf in leaves))
     _transpose_tall_products(graph)
-    return graph
-
-
-def compiled(graph: Call, arguments: tuple[Any, ...]) -> Call:
-    """Return the compiled graph, after a first call with these arguments."""
-
-    def compile_and_call() -> Call:
-        fast: Call = torch.compile(graph, fullgraph=True, dynamic=False)
-        fast(*arguments)
-        return fast
-
-    try:
-        return compile_and_call()
-    except Exception:  # of the compiler, which has every kind of error
-        # A process that was killed during compilation leaves a partial file in torch's cache, on which every later one
-        # fails: only an error with an empty cache is the compiler's.
-        from torch._inductor.utils import fresh_cache  # takes a second to import
-
-        with fresh_cache():
-            return compile_and_call()
+    return graph, FlatCall(lambda tensors: graph(*tensors), given, returned[0])
 
 
 def _transpose_tall_products(graph: fx.GraphModule) -> None:

@@ -26,11 +26,11 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.mlp import MLPNetwork
 from bench.spec.protocol import Training
+from bench.training.compiled_graphs import compiler_found
 from bench.training.limits import Limits, threads
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
 from bench.training.stack import _Stack, fit
-from bench.training.tracing import compiler_found
 
 TRAIN_ROWS, FEATURES, BATCH = 7372, 8, 32
 ROUNDS = 3

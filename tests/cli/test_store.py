@@ -201,6 +201,20 @@ def test_parquet_is_not_for_a_terminal(mixed: Store, call: Command, monkeypatch:
     assert "not for a terminal" in answer.err
 
 
+def test_gc_of_compiled_steps(store: Store, call: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = tmp_path / "uqbench" / "data.csv"
+    graph = tmp_path / "uqbench" / "compiled" / "graphs" / "a.py"
+    graph.parent.mkdir(parents=True)
+    for path in (kept, graph):
+        path.write_bytes(b"x" * 1500)
+    assert call("gc", "--compiled", "--dry-run").out.endswith("\nwould remove 1 files of compiled steps (2 kB)\n")
+    assert json.loads(call("gc", "--compiled", "--json").out)["compiled_files"] == 1
+    assert not graph.exists()
+    assert kept.exists()
+
+
 def test_gc(store: Store, call: Command) -> None:
     store.arrays.folder.mkdir()
     stray = store.arrays.folder / ("a" * 32 + ".npz")

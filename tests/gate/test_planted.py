@@ -5,6 +5,8 @@ Each must be caught with the right metric named, and what the mistake does not t
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from torch import Tensor
 import bench.api.optim
 import bench.methods._weight_noise as weight_noise
 import bench.training.drawing
-from bench.gate.baseline import Baseline
+from bench.gate.baseline import Baseline, read_baseline, write_baseline
 from bench.gate.decide import Gate, gate
 from bench.gate.measure import SuiteMeasurer, gate_suite, store_for
 from bench.gate.same_suite import suite_content
@@ -23,6 +25,9 @@ from bench.metrics import Metric, calibration
 from bench.metrics.bins import bin_index
 from bench.plan.suite import Suite, check_suite
 from bench.plugins.registry import Registry
+from bench.run.driver import RunSettings
+from bench.training.compiled_graphs import compiler_found
+from bench.training.limits import Limits
 from tests.fixtures.gate import baseline as of_numbers
 from tests.fixtures.gate import measured, spread
 
@@ -69,6 +74,23 @@ def baseline_of(suite: Suite) -> Baseline:
 def gated(suite: Suite, held_to: Baseline) -> Gate:
     with store_for(None) as store:
         return gate_suite(suite, held_to, SuiteMeasurer(suite, Registry(), store))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
+@pytest.mark.skipif(not compiler_found(), reason="no C++ compiler: compiled graphs cannot be tried here")
+def test_a_gate_repeats_the_form_in_which_the_baseline_was_trained(tmp_path: Path) -> None:
+    suite = suite_of("planted", REGRESSION).model_copy(update={"seeds": 2}).only([], ["deterministic"])
+    place = ("diabetes", "deterministic")
+    with store_for(None) as store:
+        settings = RunSettings(limits=Limits(compiling=True))
+        made = SuiteMeasurer(suite, Registry(), store, settings)(suite.seeds)
+    assert made.forms == {place: "compiled, 32 slots"}
+    write_baseline(Baseline(suite.name, suite_content(suite), made, ()), tmp_path / "b.json")
+    again = gated(suite, read_baseline(tmp_path / "b.json"))
+    assert {row.verdict for row in again.rows} == {"identical"}
+    assert not again.environment
+    traced = gated(suite, Baseline(suite.name, suite_content(suite), replace(made, forms={place: "traced"}), ()))
+    assert "identical" not in {row.verdict for row in traced.rows if row.metric == "rmse"}
 
 
 def named(made: Gate, verdict: str) -> set[tuple[str, str]]:

@@ -74,7 +74,7 @@ def test_a_search_is_what_a_loop_over_configurations_and_folds_finds() -> None:
             rows = prepare(data, protocol, 7, "cpu", fold).rows
             factory = network_factory(MLPNetwork((6,)), data.problem)
             seed = stream(7, "fold", number)
-            one = Member(MCDropout(rate), data.problem, factory, repr(PROTOCOL.network), training, rows, seed, 8)
+            one = Member(MCDropout(rate), data.problem, factory, repr(PROTOCOL.network), training, rows, seed)
             row.append(held_out_loss(one, dict(fit([one]))[0]))
         by_hand.append(row)
     assert selection.losses == by_hand  # to the last bit: a result does not depend on its neighbours

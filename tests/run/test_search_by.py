@@ -60,11 +60,9 @@ def run_one(job: Job) -> tuple[Selection | None, Outcome]:
     return next((event for event in events if isinstance(event, Selection)), None), outcome
 
 
-def member_on(
-    rows: Rows, split: Split, method: Any, seed: int, training: Training = TRAINING, siblings: int = 1
-) -> Any:
+def member_on(rows: Rows, split: Split, method: Any, seed: int, training: Training = TRAINING) -> Any:
     network = network_factory(MLPNetwork((6,)), split.problem)
-    return Member(method, split.problem, network, repr(PROTOCOL.network), training, rows, seed, siblings)
+    return Member(method, split.problem, network, repr(PROTOCOL.network), training, rows, seed)
 
 
 def gaussian_scores(observed: Any, draws: Any) -> dict[str, float]:
@@ -88,7 +86,7 @@ def test_a_search_by_nll_is_what_a_loop_over_rates_and_folds_finds(split: Split)
     for c, rate in enumerate(RATES):
         for number, fold in enumerate(folds(ROWS, 2, SEED)):
             data, seed = prepare(split, protocol, SEED, "cpu", fold), stream(SEED, "fold", number)
-            one = member_on(data.rows, split, MCDropout(rate), seed, siblings=4)
+            one = member_on(data.rows, split, MCDropout(rate), seed)
             ((_, fitted),) = fit([one])
             x = data.rows.x[data.rows.validation]
             drawing = Drawing(one.method, [fitted], "regression", x, stream(seed, "held out"), 20)
@@ -112,7 +110,7 @@ def test_a_search_by_the_mixture_log_score_is_that_of_the_stated_noise_on_one_ho
     data, seed = prepare(split, protocol, SEED, "cpu", (train, held)), stream(SEED, "fold", 0)
     observed = split.train_y[held.numpy()]
     for c, noise in enumerate(noises):
-        one = member_on(data.rows, split, MCDropoutPrior(noise=noise), seed, siblings=3)
+        one = member_on(data.rows, split, MCDropoutPrior(noise=noise), seed)
         ((_, fitted),) = fit([one])
         drawn = draw(
             Drawing(one.method, [fitted], "regression", data.rows.x[held], stream(seed, "held out"), 20)

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from bench.networks.resnet8 import ResNet8Network
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
-from bench.training.tracing import compiled, compiler_found, trace
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]
@@ -381,26 +379,6 @@ def test_a_compiler_that_does_not_work_is_told_and_training_goes_on(
         fitted = fit_in_order([member(Deterministic())], Limits(compiling=True))[0]
     assert any("no Python.h" in str(w.message) for w in told)
     assert all(torch.equal(expected.params[key], fitted.params[key]) for key in fitted.params)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
-@pytest.mark.skipif(not compiler_found(), reason="no C++ compiler on the path")
-def test_half_a_file_in_the_compilers_cache_is_got_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._inductor.utils import clear_caches  # takes seconds
-
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    x = torch.arange(3.0)
-    graph = trace(lambda x: (2.0 * x).sin(), (x,))
-    assert torch.allclose(compiled(graph, (x,))(x), (2.0 * x).sin())
-    written = list(tmp_path.rglob("*.so"))
-    assert written
-    for path in written:  # as a process leaves them that is killed while they are written
-        path.unlink()  # the old file is in use here
-        path.write_bytes(b"\x7fELF")
-    clear_caches()
-    torch._dynamo.reset()
-    assert torch.allclose(compiled(graph, (x,))(x), (2.0 * x).sin())
 
 
 def test_long_and_short_trainings_do_not_share_a_graph(member: MakeMember) -> None:

@@ -17,12 +17,12 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.mlp import MLPNetwork
 from bench.networks.resnet8 import ResNet8Network
 from bench.plugins.registry import Registry
+from bench.training.compiled_graphs import compiler_found
 from bench.training.drawing import Drawing, draw
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member, Rows, start
 from bench.training.stack import _Stack
-from bench.training.tracing import compiler_found
 from tests.fixtures.training import NETWORK_METHODS
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ def test_a_traced_call_gives_the_same_numbers_and_keeps_equal_arguments_apart() 
     def call(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a * 10 + b
 
-    graph = trace(call, (same, same))
-    assert graph(torch.ones(3), torch.full((3,), 5.0)).tolist() == [15.0] * 3
+    _, traced = trace(call, (same, same))
+    assert traced(torch.ones(3), torch.full((3,), 5.0)).tolist() == [15.0] * 3
 
 
 def test_tall_products_are_laid_wide_without_changing_their_value() -> None:
@@ -23,9 +23,9 @@ def test_tall_products_are_laid_wide_without_changing_their_value() -> None:
         return a.T @ b  # 50 x 8: taller than wide
 
     call = vmap(gradient)
-    torch.testing.assert_close(trace(call, (x, y))(x, y), call(x, y), atol=1e-5, rtol=1e-5)
-    wide = trace(call, (x, y))
-    shapes = {tuple(node.meta["val"].shape) for node in wide.graph.nodes if "bmm" in str(node.target)}  # type: ignore[attr-defined]  # a graph module
+    torch.testing.assert_close(trace(call, (x, y))[1](x, y), call(x, y), atol=1e-5, rtol=1e-5)
+    wide, _ = trace(call, (x, y))
+    shapes = {tuple(node.meta["val"].shape) for node in wide.graph.nodes if "bmm" in str(node.target)}
     assert shapes
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from bench.api import Array, Net
 from bench.api.tape import Tape, TapeLength
@@ -22,7 +23,7 @@ from bench.probes.latency.clock import Clock
 from bench.training.drawing import Cuts, Drawing, Functions
 from bench.training.limits import Limits, threads
 from bench.training.member import Tensors
-from bench.training.tracing import Call, compiled, trace
+from bench.training.tracing import Call, trace
 
 SPANS = ("forward", "transfer", "total")
 Evaluate = Callable[[Tensor], Tensor]  # rows on the device to `[T, rows, outputs]` there
@@ -132,8 +133,8 @@ def by_compiler(job: Drawing, limits: Limits) -> Mode:
                 tape = functions.numbers(t, length, x.device)
                 arguments = (network.params, network.buffers, network.memory, x, *tape)
                 if len(x) not in graphs:
-                    graphs[len(x)] = compiled(trace(one, arguments), arguments), length
-                values.append(graphs[len(x)][0](*arguments))
+                    graphs[len(x)] = torch.compile(trace(one, arguments)[0], fullgraph=True, dynamic=False), length
+                values.append(graphs[len(x)][0](*pytree.tree_leaves(arguments))[0])
             return torch.stack(values)
 
     return Mode(evaluate, _one_at_a_time(functions), functions.threads)

@@ -28,12 +28,12 @@ from bench.probes.latency.machine_load import Gpu, OtherProcesses, Throttling
 from bench.probes.latency.memory_use import peak_of
 from bench.probes.latency.passes import MODES, SPANS, Mode, Spans, Workload, timed_pass
 from bench.probes.latency.probe import Latency
+from bench.training.compiled_graphs import compiler_found
 from bench.training.drawing import Drawing, Functions
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, finish, start
 from bench.training.network_factory import network_factory
 from bench.training.rows import Prepared, prepare
-from bench.training.tracing import compiler_found
 
 STABLE = 0.1  # two warm-up passes that differ by less are enough
 ROWS_TO_SET_UP = 1000  # training rows that scale the inputs and that `finish` sees: no cost of a draw depends on them

@@ -1,0 +1,135 @@
+"""Compiles traced graphs, and keeps them in the user's cache folder for later processes.
+
+`torch.compile` would trace and check a graph that is already one, in every process (two seconds) and at every call
+(0.1 ms, as long as the step of a small stack). So the graph is given to torch's compiler directly, and what it writes,
+a Python file that calls compiled kernels, is kept under the hash of all that it depends on: a later process loads it.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.func import functionalize
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from bench.machine.compiled_cache import compiled_folder, prune
+from bench.machine.files import write_whole
+from bench.training.tracing import Run
+
+FORMAT = 1
+
+_loaded: dict[str, Any] = {}  # the functions of this process, by hash
+
+
+def compiler_found() -> bool:
+    """Return whether there is a C++ compiler."""
+    return any(shutil.which(name) for name in ("g++", "clang++", "c++"))
+
+
+def compiled(graph: fx.GraphModule, arguments: Sequence[Tensor]) -> Run:
+    """Return the compiled graph, after a first call with these arguments."""
+    folder = compiled_folder()  # first: torch's compiler would choose another when it is imported
+    from torch._inductor.decomposition import select_decomp_table  # takes a second to import
+
+    functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*arguments)
+    constants = _constants_as_inputs(functional)
+    inputs = [*arguments, *constants]
+    key = _key(functional, inputs)
+    if key not in _loaded:
+        _loaded[key] = _load_or_compile(folder, key, functional, inputs)
+    call = _loaded[key]
+    # Results become the arguments of the next call, whose memory formats were fixed.
+    strides = [value.stride() for value in graph(*arguments)]
+    other = [i for i, value in enumerate(call(list(inputs))) if value.stride() != strides[i]]
+
+    def run(leaves: list[Tensor]) -> Sequence[Tensor]:
+        leaves.extend(constants)
+        results: Sequence[Tensor] = call(leaves)
+        if other:
+            results = list(results)
+            for i in other:
+                results[i] = torch.empty_strided(results[i].shape, strides[i]).copy_(results[i])
+        return results
+
+    return run
+
+
+def _constants_as_inputs(graph: fx.GraphModule) -> list[Tensor]:
+    """Make tensors that a graph holds its last inputs, so that a file of its code is complete; return them."""
+    constants: list[Tensor] = []
+    last = graph.graph.find_nodes(op="placeholder")[-1]
+    for node in graph.graph.find_nodes(op="get_attr"):
+        constants.append(getattr(graph, str(node.target)))
+        with graph.graph.inserting_after(last):
+            last = graph.graph.placeholder(f"constant_{len(constants)}")
+        last.meta.update(node.meta)
+        node.replace_all_uses_with(last)
+        graph.graph.erase_node(node)
+    graph.recompile()
+    return constants
+
+
+def _key(graph: fx.GraphModule, inputs: Sequence[Tensor]) -> str:
+    """Return the hash of all that compiled code depends on."""
+    shapes = [(tuple(t.shape), t.stride(), t.dtype, t.device.type) for t in inputs]
+    machine = (torch.__version__, torch.backends.cpu.get_cpu_capability(), torch.get_num_threads() > 1)
+    return hashlib.blake2b(repr((FORMAT, graph.code, shapes, machine)).encode(), digest_size=16).hexdigest()
+
+
+def _load_or_compile(folder: Path, key: str, graph: fx.GraphModule, inputs: Sequence[Tensor]) -> Any:
+    path = folder / "graphs" / f"{key}.py"
+    for inner in ("graphs", "locks"):
+        (folder / inner).mkdir(exist_ok=True)
+    from torch._inductor.utils import fresh_cache
+    from torch.utils._filelock import FileLock
+
+    with FileLock(str(folder / "locks" / f"{key}.lock")):  # another worker may compile the same graph
+        if (call := _load(path, inputs)) is not None:
+            return call
+        try:
+            return _compile(path, graph, inputs)
+        except Exception:  # of the compiler, which has every kind of error
+            # A process that was killed during compilation leaves a partial file in torch's cache, on which every later
+            # one fails: only an error with an empty cache is the compiler's.
+            with fresh_cache():
+                return _compile(None, graph, inputs)
+
+
+def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
+    """Return the function of a file that was compiled before, or None if there is none that works."""
+    if not path.is_file():
+        return None
+    from torch._inductor import config
+    from torch._inductor.codecache import PyCodeCache
+    from torch._inductor.cpu_vec_isa import valid_vec_isa_list
+
+    try:
+        # The processor's vector instructions were tried when the file was written, which takes 1.5 s.
+        with config.patch({"cpp.vec_isa_ok": True}):
+            call = PyCodeCache.load(path.read_text()).call
+        call(list(inputs))
+    except Exception:  # whatever half a file or a changed machine leads to
+        path.unlink(missing_ok=True)
+        return None
+    finally:
+        valid_vec_isa_list.cache_clear()  # they are tried again before anything is compiled
+    os.utime(path)
+    return call
+
+
+def _compile(path: Path | None, graph: fx.GraphModule, inputs: Sequence[Tensor]) -> Any:
+    from torch._inductor.compile_fx import compile_fx_inner
+
+    made: Any = compile_fx_inner(graph, list(inputs), is_inference=True)
+    call = made.current_callable
+    call(list(inputs))
+    if path is not None and not made.constants:
+        code = made.source_code.encode()
+        write_whole(path, lambda file: file.write(code))
+        prune(path.parent.parent)
+    return call

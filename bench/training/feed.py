@@ -1,0 +1,102 @@
+"""What the slots of a stack read: rows, random numbers, and the clocks of their steps."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.api.optim import epoch_rates
+from bench.api.tape import TapeLength, write_numbers
+from bench.training.member import Member, Rows, optimizer_of
+from bench.training.slot import Slot
+
+Slots = Sequence[Slot | None]  # None: free
+
+# Rows are gathered for several steps at once, but not for more than stay in the processor's cache.
+NUMBERS_GATHERED = 2**18
+
+
+class Feed:
+    """The data of a group of members, in one table, and the memory of their random numbers."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.model = members[0]
+        self.device = self.model.rows.x.device
+        self._table, self._offsets = _join([member.rows for member in members])
+        self._tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
+
+    def offset(self, member: Member) -> int:
+        """Return where the rows of a member begin in the table."""
+        return self._offsets[id(member.rows)]
+
+    def read_only(self, member: Member) -> None:
+        """Read the rows of this member alone: a large network does not need a table of all."""
+        self._table, self._offsets = _join([member.rows])
+
+    def chosen(self, slots: Slots, of: Callable[[Slot], Tensor], count: int) -> Tensor:
+        """Return this many row numbers from each slot."""
+        blank = torch.zeros(count, dtype=torch.long)
+        return torch.stack([blank if slot is None else of(slot) for slot in slots]).to(self.device)
+
+    def rows(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets of the chosen rows, `[slots, rows]`."""
+        x, y = self._table
+        return x[chosen], y[chosen]
+
+    def rows_of_steps(self, chosen: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and targets of the chosen rows, `[steps, slots, rows]`, step by step."""
+        x, y = self._table
+        at_once = max(1, NUMBERS_GATHERED // max(1, chosen[0].numel() * x[0].numel()))
+        for part in chosen.split(at_once):
+            rows = part.flatten()
+            parts = (values.index_select(0, rows).unflatten(0, part.shape).unbind() for values in (x, y))
+            yield from zip(*parts, strict=True)
+
+    def numbers(
+        self, slots: Slots, calls: int, length: TapeLength, room: int = 1, due: Sequence[bool] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the next random numbers of every slot (that is due), `[calls, slots, n]`, from memory for `room`."""
+        # The memory is reused: allocating megabytes each time costs more than drawing the numbers. Its layout depends
+        # on the length of the tape alone, so that one compiled graph serves epochs of any length.
+        size = (len(slots), room, length)
+        if size not in self._tapes:
+            self._tapes[size] = tuple(torch.zeros(len(slots), room, n) for n in (length.normals, length.uniforms))
+        normals, uniforms = self._tapes[size]
+        if length.total:
+            for place, slot in enumerate(slots):
+                if slot is not None and (due is None or due[place]):
+                    write_numbers(slot.noise, normals[place, :calls], uniforms[place, :calls])
+        blank = torch.zeros(calls, len(slots), 0)
+        laws = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
+        first, second = (law.to(self.device) for law in laws)
+        return first, second
+
+    def clocks(self, slots: Slots) -> Tensor:
+        """Return the fields of `Step`, for each step of an epoch and each slot: `[steps, slots, 6]`."""
+        steps = self.model.steps_per_epoch
+        clocks = np.ones((steps, len(slots), 6))
+        betas = optimizer_of(self.model.training).betas
+        for place, slot in enumerate(slots):
+            if slot is None:
+                clocks[:, place, 0:2] = 0.0
+                continue
+            training = slot.member.training
+            factors = epoch_rates(training.schedule, betas, slot.epoch, steps, training.epochs)
+            clocks[:, place, 0] = training.learning_rate * factors[:, 0]
+            clocks[:, place, 1] = training.weight_decay
+            clocks[:, place, 2:5] = factors[:, 1:]
+            clocks[:, place, 5] = slot.rows
+        return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
+
+
+def _join(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:
+    """Concatenate the distinct data of all members into one table; return it with the offset of each."""
+    distinct = {id(r): r for r in rows}
+    offsets, begin = {}, 0
+    for key, data in distinct.items():
+        offsets[key] = begin
+        begin += len(data.x)
+    if len(distinct) == 1:
+        return (rows[0].x, rows[0].y), offsets
+    return (torch.cat([r.x for r in distinct.values()]), torch.cat([r.y for r in distinct.values()])), offsets
