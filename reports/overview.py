@@ -10,6 +10,7 @@ import pandas as pd
 
 from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._page_tests import families_text, page_tests
+from bench.reports._row_tests import Place, row_tests
 from bench.reports._searches import configurations_tried, with_searches
 from bench.reports._words import arrow, lead_metrics, plural, probability
 
@@ -45,7 +46,10 @@ class Overview(Report):
         drawn = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
         if drawn:
             blocks.append(_figure(results, drawn))
-            blocks.append(_evidence(drawn))
+            on_rows = row_tests(results, drawn)
+            if on_rows:
+                blocks.append(Text(_on_other_rows(drawn, on_rows)))
+            blocks.append(_evidence(drawn, on_rows))
             blocks.append(Text(f"{_tests(drawn)} {EXPLAINED}"))
         if not any(found.values()):
             blocks.append(Text(_why_nothing(results)))
@@ -150,7 +154,30 @@ def _seeds_needed(comparison: stats.Comparison) -> str:
     return f"{middle.pairs_for_margin}{'' if middle.plan_is_possible else f' ({middle.split_count} splits exist)'}"
 
 
-def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:
+def _on_other_rows(found: Mapping[Metric, Sequence[stats.Comparison]], on_rows: Mapping[Place, float]) -> str:
+    """Return which verdicts on seeds of one test set were not shown for other rows."""
+    alpha = stats.Settings().alpha
+    decided = [
+        (comparison.a, row)
+        for comparisons in found.values()
+        for comparison in comparisons
+        for row in comparison.rows
+        if row.verdict in ("better", "worse") and (comparison.a, row.dataset, row.metric) in on_rows
+    ]
+    weak = [(a, row) for a, row in decided if on_rows[a, row.dataset, row.metric] >= alpha]
+    datasets = ", ".join(dict.fromkeys(dataset for _, dataset, _ in on_rows))
+    text = (
+        f"Repeats of {datasets} are seeds on one test set: verdicts "
+        'are about these rows. "p, other test rows" also takes the rows as a sample (seeds and rows crossed, from the '
+        "stored predictions, Holm)."
+    )
+    if weak:
+        names = "; ".join(f"{a} {row.verdict} by {row.metric} on {row.dataset}" for a, row in weak)
+        return f"{text} Not shown for other rows of the same kind: {names}."
+    return f"{text} Every better and worse was shown for other rows, too." if decided else text
+
+
+def _evidence(found: dict[Metric, list[stats.Comparison]], on_rows: Mapping[Place, float]) -> Table:
     rows = [
         {
             "method": comparison.a,
@@ -163,6 +190,11 @@ def _evidence(found: dict[Metric, list[stats.Comparison]]) -> Table:
             "95 % low": row.interval.low if row.interval else math.nan,
             "95 % high": row.interval.high if row.interval else math.nan,
             "p": probability(row.p_adjusted),
+            **(
+                {"p, other test rows": probability(on_rows.get((comparison.a, row.dataset, row.metric), math.nan))}
+                if on_rows
+                else {}
+            ),
             "verdict": row.verdict,
             "detectable": row.detectable,
             "margin": row.margin,

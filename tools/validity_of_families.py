@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bench.stats import rank_tests, tests
 from bench.stats.corrections import holm
 from bench.stats.joint_signs import joint_sign_test
+from bench.stats.row_sampling import row_test
 from bench.stats.tests import Array
 from tools.simulated_studies import Noise, repeated_runs
 from tools.validity_rates import ALPHA, SIZES, Rates
@@ -79,6 +80,24 @@ def power_of_boards(effects: Sequence[float], studies: int, generator: np.random
             rates[f"{methods} methods, Wilcoxon and Holm against the baseline"].append(float(signed.mean()))
             ranks = rank_tests.average_ranks(means)
             rates[f"{methods} methods, Nemenyi"].append(float((ranks[:, 0] - ranks[:, 1] >= bar).mean()))
+    return rates
+
+
+def false_positives_on_other_rows(studies: int, generator: np.random.Generator, rows: int = 200) -> Rates:
+    """Return how often seeds on one test set show a difference that other rows do not have, by the noise of seeds.
+
+    Differences in loss vary over rows with standard deviation 1 and between rows and seeds with 1.
+    """
+    rates: Rates = defaultdict(list)
+    for size in (0.0, 0.1, 0.3):
+        for seeds in SIZES:
+            shape = (studies, seeds, rows)
+            d = generator.normal(size=(studies, 1, rows)) + size * generator.normal(size=(studies, seeds, 1))
+            d = d + generator.normal(size=shape)
+            over_seeds = tests.t_test(d.mean(axis=-1)) < ALPHA
+            rates[f"paired t over seeds (wrong here), seeds {size:g}"].append(float(over_seeds.mean()))
+            crossed = [row_test(study).p < ALPHA for study in d]
+            rates[f"seeds and rows crossed, seeds {size:g}"].append(float(np.mean(crossed)))
     return rates
 
 

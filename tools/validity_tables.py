@@ -18,7 +18,12 @@ from bench.text_tables import markdown_table
 from tools import validity_rates as simulate
 from tools.pages import print_or_replace_part
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, repeated_runs
-from tools.validity_of_families import false_positives_of_a_page, false_positives_of_boards, power_of_boards
+from tools.validity_of_families import (
+    false_positives_of_a_page,
+    false_positives_of_boards,
+    false_positives_on_other_rows,
+    power_of_boards,
+)
 from tools.validity_of_plans import plans_by_noise, plans_for_heavy_tails
 from tools.validity_rates import SIZES, Rates
 
@@ -81,6 +86,8 @@ def _families(studies: int) -> Iterable[str]:
     rates = power_of_boards(EFFECTS[:5], studies, np.random.default_rng([2026, 6]))
     title = "Boards over 8 datasets, 10 seeds: how often the one method that differs is told from the baseline *"
     yield from _table(title, rates, [f"{effect:g}" for effect in EFFECTS[:5]])
+    rates = false_positives_on_other_rows(studies, np.random.default_rng([2026, 7]))
+    yield from _table("Seeds on one test set of 200 rows: differences that other rows do not have *", rates)
 
 
 def _plans(studies: int, few: int) -> Iterable[str]:

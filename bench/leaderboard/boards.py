@@ -166,6 +166,11 @@ def _against_baseline(
     decision = f"{related.test}, Holm over {size} method{'s' * (size != 1)}"
     needed = needed_on_dataset(found, str(chosen.baseline), gaps.shape[1], share, existing, settings)
     notes = (*board.notes, needed) if needed else board.notes
+    if related.kind == "seeds":
+        notes = (
+            *notes,
+            "repeats are seeds on one test set: verdicts are about its rows; a report tests other rows, too",
+        )
     return replace(board, entries=entries, baseline=chosen.baseline, decision=decision, notes=notes)
 
 

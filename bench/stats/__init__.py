@@ -40,6 +40,7 @@ from bench.stats.rank_tests import (
     wilcoxon_holm,
 )
 from bench.stats.replication import Repetition, datasets_by_test, repetition
+from bench.stats.row_sampling import RowTest, row_test
 from bench.stats.settings import Margin, Settings, Verdict
 from bench.stats.tests import (
     equivalence_test,
@@ -79,5 +80,5 @@ __all__ += [
 ]
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "repetition"]
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
-__all__ += ["datasets_by_test", "joint_sign_test", "next_dataset", "smallest_joint_p"]
+__all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]

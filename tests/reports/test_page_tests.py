@@ -133,3 +133,43 @@ def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
     assert page_tests(results).verdicts == {}
     assert page_tests(results).further == 7 * 10
     assert "(1) other tests on datasets, all pairs (Holm over 70 tests)" in families_text(results)
+
+
+def predicted(store: Store, errors: int, rows: int = 60) -> StoredResults:
+    """Two classifiers that err on different rows, almost alike with every seed: the baseline on 18 of 60 rows."""
+    random = np.random.default_rng(5)
+    observed, outcomes, row = random.integers(0, 2, rows), {}, np.arange(rows)
+    hard = {"base": row < 18, "a": row >= rows - errors}
+    for method, wrong in hard.items():
+        for seed in range(8):
+            missed = np.where(random.random(rows) < 0.02, ~wrong, wrong)
+            chosen = np.where(missed, 1 - observed, observed)
+            arrays = {"observed": observed, "mean": np.eye(2)[chosen], "variance": np.zeros((rows, 2))}
+            outcomes["set", method, seed] = Outcome(
+                "ok",
+                metrics={"accuracy": float((chosen == observed).mean())},
+                training={"repeats": {"kind": "seeds", "test_share": 0.5}},
+                arrays=arrays,
+            )
+    return save_outcomes(store, "made", outcomes, ["accuracy"], "base")
+
+
+def texts(results: StoredResults) -> str:
+    return " ".join(block.text for block in section("overview", results).blocks if isinstance(block, Text))
+
+
+@pytest.mark.parametrize(("errors", "holds"), [(12, False), (1, True)])
+def test_verdicts_on_one_test_set_say_whether_they_hold_for_other_rows(store: Store, errors: int, holds: bool) -> None:
+    results = predicted(store, errors)
+    (row,) = evidence(results).to_dict("records")
+    assert row["verdict"] == "better"  # the seeds alone are sure of both
+    p = row["p, other test rows"]
+    assert (p == "<0.001" or float(p) < 0.05) is holds
+    if holds:
+        assert "Every better and worse was shown for other rows, too." in texts(results)
+    else:
+        assert "Not shown for other rows of the same kind: a better by accuracy on set." in texts(results)
+
+
+def test_splits_have_no_such_test(page: Page) -> None:
+    assert "p, other test rows" not in evidence(page())

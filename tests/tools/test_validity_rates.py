@@ -11,7 +11,12 @@ import pytest
 from bench.stats import t_test
 from bench.stats.tests import Array
 from tools.simulated_studies import NOISES, Noise, lopsided_differences, noise, overlapping_splits, repeated_runs
-from tools.validity_of_families import false_positives_of_a_page, false_positives_of_boards, power_of_boards
+from tools.validity_of_families import (
+    false_positives_of_a_page,
+    false_positives_of_boards,
+    false_positives_on_other_rows,
+    power_of_boards,
+)
 from tools.validity_of_histories import SCORE, TIME, changed, histories
 from tools.validity_of_plans import planned_power, plans_for_heavy_tails
 from tools.validity_rates import (
@@ -61,6 +66,11 @@ def test_nor_is_a_board_of_twenty_methods_and_it_can_decide() -> None:
     found = power_of_boards([1.5], 200, np.random.default_rng(13))
     assert found["20 methods, against the baseline"][0] > 0.7
     assert found["20 methods, Wilcoxon and Holm against the baseline"][0] == 0.0
+
+
+def test_other_test_rows_need_a_test_over_rows() -> None:
+    for name, rates in false_positives_on_other_rows(400, np.random.default_rng(14)).items():
+        assert (max(rates) > 0.1) if "wrong here" in name else (max(rates) < 0.08), name  # of 400 studies
 
 
 def test_under_skew_and_rare_failures_the_sign_test_keeps_its_level_and_the_t_test_does_not() -> None:
