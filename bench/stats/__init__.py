@@ -49,6 +49,8 @@ from bench.stats.tests import (
     smallest_permutation_p,
     t_interval,
     t_test,
+    trimmed_mean,
+    trimmed_test,
     variance_factor,
     wilcoxon_test,
 )
@@ -82,3 +84,4 @@ __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_group
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
+__all__ += ["trimmed_mean", "trimmed_test"]

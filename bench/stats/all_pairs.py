@@ -16,6 +16,7 @@ from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.stats.effects import paired_superiority
 from bench.stats.equal_draws import draws_of
+from bench.stats.failures import failures_as_losses, share_of_wins
 from bench.stats.pairing import MetricLike, grids, losses
 from bench.stats.replication import Repetition, repetition
 from bench.stats.settings import Settings
@@ -33,7 +34,7 @@ class PairwiseTests:
     pairs: Array  # number of repeats that both have
     gain: Array  # mean loss of the other minus that of the method: above 0, the method is better
     p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
-    wins: Array  # the share of pairs in which the method is better; ties count half
+    wins: Array  # the share of pairs in which the method is better; ties count half, a run that diverged loses
     repetition: Repetition  # how the repeats are related, which decides on the test
 
     def better(self, p_adjusted: Array, alpha: float) -> Array:
@@ -60,6 +61,7 @@ def compare_all_pairs(
         one = related[grid.dataset]
         splits = grid.splits if one.kind != "seeds" and are_shared(grid.splits) else None
         table = _compare_grid(grid.dataset, grid.metric, grid.methods, numbers, one, splits)
+        table = _with_failures(table, numbers, grid.failures(counts).T, splits)
         tables.append(_at_equal_draws(table, wanted[grid.metric], counts))
     return tables
 
@@ -101,6 +103,25 @@ def _compare_grid(
                 one, other = (means_of_splits(side, splits[kept]) for side in (one, other))
             gain[i, j], p[i, j], wins[i, j] = _test(one, other, share)
     return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins, related)
+
+
+def _with_failures(
+    table: PairwiseTests, values: Array, failed: NDArray[np.bool_], splits: NDArray[Any] | None
+) -> PairwiseTests:
+    """Return the table with runs that failed as losses, as in a comparison."""
+    if not failed.any():
+        return table
+    wins, known = table.wins.copy(), np.isfinite(values) & ~failed
+    some = np.asarray(failed.any(axis=1))
+    for i, j in np.argwhere(some[:, None] | some[None, :]):
+        both, ended = known[i] & known[j], (known[i] | failed[i]) & (known[j] | failed[j])
+        lost = ended & ~both
+        d = values[i, both] - values[j, both]
+        if splits is not None and both.any():
+            d = means_of_splits(d, splits[both])
+        own = None if splits is None else (splits[both], splits[lost])
+        wins[i, j] = share_of_wins(failures_as_losses(d, failed[[i, j]][:, lost], own))
+    return replace(table, wins=wins)
 
 
 def _test(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:

@@ -19,13 +19,20 @@ class CellCounts:
     """The counts of a frame of cells, computed once for all metrics and pairs of methods."""
 
     def __init__(
-        self, states: Mapping[str, States], prints: ByPlace, draws: ByPlace, repeats: ByPlace, splits: ByPlace
+        self,
+        states: Mapping[str, States],
+        prints: ByPlace,
+        draws: ByPlace,
+        repeats: ByPlace,
+        splits: ByPlace,
+        diverged: ByPlace,
     ) -> None:
         self._states = states
         self._prints = prints
         self._draws = draws
         self._repeats = repeats
         self._splits = splits
+        self._diverged = diverged
 
     @classmethod
     def of(cls, cells: "Cells") -> "CellCounts":
@@ -37,6 +44,7 @@ class CellCounts:
         draws: dict[str, dict[str, set[int]]] = {}
         repeats: dict[str, dict[str, set[Declared]]] = {}
         splits: dict[str, dict[str, set[int]]] = {}
+        diverged: dict[str, dict[str, set[tuple[int, int]]]] = {}
         if cells is not None:
             statuses = cells["status"].fillna("not run").tolist()
             specs = cells["spec"].tolist() if "spec" in cells else [None] * len(cells)
@@ -53,7 +61,12 @@ class CellCounts:
                     repeats.setdefault(dataset, {}).setdefault(method, set()).add(declared)
                 if existing is not None:
                     splits.setdefault(dataset, {}).setdefault(method, set()).add(existing)
-        return cls(states, prints, draws, repeats, splits)
+            lost = cells[cells["status"] == "diverged"]
+            if len(lost) and {"split", "seed"} <= set(cells.columns):
+                columns = (lost[name].tolist() for name in ("dataset", "method", "split", "seed"))
+                for dataset, method, *repeat in zip(*columns, strict=True):
+                    diverged.setdefault(dataset, {}).setdefault(method, set()).add((repeat[0], repeat[1]))
+        return cls(states, prints, draws, repeats, splits, diverged)
 
     def only(self, methods: Collection[str]) -> Self:
         """Return the counts of these methods alone."""
@@ -63,6 +76,7 @@ class CellCounts:
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._draws.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._repeats.items()},
             {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._splits.items()},
+            {dataset: {m: own[m] for m in methods if m in own} for dataset, own in self._diverged.items()},
         )
 
     def states(self, dataset: str) -> States:
@@ -80,6 +94,10 @@ class CellCounts:
     def split_count(self, dataset: str) -> int | None:
         """Return how many splits a dataset has by its cells; None: as many as are asked for, or no cell says it."""
         return min(set[int]().union(*self._splits.get(dataset, {}).values()), default=None)
+
+    def diverged(self, dataset: str, method: str) -> frozenset[tuple[int, int]]:
+        """Return the splits and seeds of the cells in which a method diverged."""
+        return frozenset(self._diverged.get(dataset, {}).get(method, ()))
 
     def rows_differ(self, dataset: str) -> bool | None:
         """Whether repeats differ in their rows, by the hashes of the data; None where no cell has one."""

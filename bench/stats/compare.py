@@ -16,14 +16,8 @@ from bench.errors import UserError, unknown_name
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
 from bench.stats.corrections import NAMES, adjust_p_values
-from bench.stats.dataset_comparison import (
-    FEWEST_PAIRS,
-    DatasetComparison,
-    Interval,
-    compare_on_dataset,
-    decide,
-    with_doubts,
-)
+from bench.stats.dataset_comparison import FEWEST_PAIRS, DatasetComparison, Interval, compare_on_dataset, decide
+from bench.stats.doubts import with_doubts
 from bench.stats.equal_draws import unequal_draws
 from bench.stats.pairing import MetricLike, Repeats, grids, pair_grid, pair_repeats, require_better
 from bench.stats.settings import Settings
@@ -113,9 +107,7 @@ def compare_each(
 def _at_equal_draws(measure: MetricLike, repeated: Repeats, methods: Sequence[str], counts: CellCounts) -> Repeats:
     """Return the repeats, without values where the metric needs equal numbers of draws and the methods have others."""
     reason = unequal_draws(measure, repeated.dataset, methods, counts)
-    if not reason:
-        return repeated
-    return replace(repeated, values=repeated.values[:, :0], splits=repeated.splits[:0], refused=reason)
+    return repeated.without_values(reason) if reason else repeated
 
 
 def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Settings) -> list[Comparison]:
@@ -126,11 +118,13 @@ def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Se
         for groups in members.values()
         for measure, repeated in groups
     ]
-    p, equivalence, signs = (
+    p, equivalence, signs, trimmed = (
         adjust_p_values([getattr(row, name) for row in rows], settings.correction)
-        for name in ("p", "equivalence_p", "sign_p")
+        for name in ("p", "equivalence_p", "sign_p", "trimmed_p")
     )
-    rows = [with_doubts(replace(row, sign_p_adjusted=float(sign))) for row, sign in zip(rows, signs, strict=True)]
+    for i, row in enumerate(rows):
+        beside = replace(row, sign_p_adjusted=_p(signs[i]), trimmed_p_adjusted=_p(trimmed[i]))
+        rows[i] = with_doubts(beside)
     decided = iter([decide(row, float(p[i]), float(equivalence[i]), settings) for i, row in enumerate(rows)])
     by_member = {a: tuple(islice(decided, len(groups))) for a, groups in members.items()}
     across = compare_over_datasets([(by_member[a], groups) for a, groups in members.items()], settings)
@@ -148,6 +142,11 @@ def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Se
         Comparison(a, b, settings, family, size, own, overall)
         for (a, own), overall in zip(by_member.items(), across, strict=True)
     ]
+
+
+def _p(value: float) -> float:
+    """Return a p-value; all that do not exist are the same NaN, so that equal comparisons are equal."""
+    return math.nan if math.isnan(value) else float(value)
 
 
 def _check_names(frame: pd.DataFrame, counts: CellCounts, a: str, b: str) -> None:

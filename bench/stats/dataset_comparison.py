@@ -11,7 +11,8 @@ import numpy as np
 from bench.stats import planning, tests
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
-from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, unshared_deviation
+from bench.stats.effects import cliffs_delta, pooled_deviation, unshared_deviation
+from bench.stats.failures import share_of_wins
 from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, losses
 from bench.stats.replication import Repetition
 from bench.stats.settings import Settings, Verdict
@@ -54,11 +55,15 @@ class DatasetComparison:
     decided_by: str = ""
     p_adjusted: float = math.nan
     permutation_p: float = math.nan  # NaN where splits overlap: it needs independent pairs
-    wilcoxon_p: float = math.nan  # NaN in the same case
-    sign_p: float = math.nan  # of the median; NaN in the same case
+    wilcoxon_p: float = math.nan  # NaN in the same case; runs that diverged are the largest losses
+    sign_p: float = math.nan  # of the median; NaN in the same case; runs that diverged are losses
     sign_p_adjusted: float = math.nan
+    trimmed_difference: float = math.nan  # the 20 % trimmed mean of the differences; runs that diverged are losses
+    trimmed_p: float = math.nan  # Yuen's test of it; NaN below 10 pairs
+    trimmed_p_adjusted: float = math.nan
+    failures: int = 0  # repeats in which one of the two diverged or became infinite
     shape: Shape | None = None  # of the differences: skewness and outliers
-    better_probability: float = math.nan  # the share of pairs in which A is better; ties count half
+    better_probability: float = math.nan  # the share of pairs in which A is better: ties count half, failures lose
     cliffs_delta: float = math.nan  # of the losses, B above A, not paired: 1 where every repeat of A beats all of B
     standardised: float = math.nan  # difference / standard deviation of a method over seeds
     margin: float = math.nan
@@ -95,7 +100,9 @@ def compare_on_dataset(
     row = _note(row, related.note) if related.note else row
     if repeated.refused:
         return _note(row, repeated.refused)
+    row = replace(row, failures=int((repeated.failed.sum(axis=0) == 1).sum()))
     if pairs == 0:
+        row = _with_signs(row, repeated.with_failures(np.empty(0)), share) if row.failures else row
         return _note(row, "no pairs: the methods have no split and seed in common")
     mean_a, mean_b = repeated.over_splits(repeated.values).mean(axis=1)
     row = replace(row, mean_a=float(mean_a), mean_b=float(mean_b))
@@ -107,7 +114,9 @@ def compare_on_dataset(
         row = _note(replace(row, components=components), str(components))
     sign = -1.0 if measure.direction == "higher" else 1.0  # back to the metric's own unit
     row = replace(row, difference=sign * float(d.mean()))
+    with_failures = repeated.with_failures(d)
     if pairs < FEWEST_PAIRS:
+        row = _with_signs(row, with_failures, share) if row.failures else row
         what = f"{pairs} {'split' if repeated.shares_splits else 'pair'}{'s' * (pairs > 1)}"
         return _note(row, f"{what}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
     deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
@@ -117,14 +126,14 @@ def compare_on_dataset(
         row,
         deviation=deviation,
         margin=margin,
-        better_probability=float(paired_superiority(loss_b, loss_a)),
+        better_probability=share_of_wins(with_failures),
         cliffs_delta=float(cliffs_delta(loss_b, loss_a)),
         standardised=sign * float(d.mean()) / noise if noise else math.nan,
         equivalence_p=float(tests.equivalence_test(d, margin, share)),
         posterior=correlated_t_test(d, margin, share),
         shape=shape(d),
     )
-    row = _with_tests(row, d, share, settings)
+    row = _with_tests(row, d, with_failures, settings)
     row = _with_intervals(row, d, sign, share, settings)
     return _with_plan(row, share, settings, family_size)
 
@@ -143,7 +152,14 @@ def _seed_deviation(row: DatasetComparison, runs_a: Array, runs_b: Array) -> flo
     return float(unshared_deviation(runs_a, runs_b))
 
 
-def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settings) -> DatasetComparison:
+def _with_signs(row: DatasetComparison, differences: Array, share: float) -> DatasetComparison:
+    """Return the row with what signs say; they need independent pairs, and as many as any other test."""
+    row = replace(row, better_probability=share_of_wins(differences))
+    return row if share or len(differences) < FEWEST_PAIRS else replace(row, sign_p=float(tests.sign_test(differences)))
+
+
+def _with_tests(row: DatasetComparison, d: Array, with_failures: Array, settings: Settings) -> DatasetComparison:
+    share = row.test_share
     generator = np.random.default_rng(settings.seed)
     permutation = float(tests.permutation_test(d, generator, settings.resamples))
     if row.deviation == 0.0:
@@ -156,33 +172,18 @@ def _with_tests(row: DatasetComparison, d: Array, share: float, settings: Settin
         exact = 1.0 if d[0] == 0.0 else tests.smallest_permutation_p(row.pairs)
         return replace(row, p=exact, decided_by="permutation test", permutation_p=exact)
     row = replace(row, p=float(tests.t_test(d, share)), decided_by="corrected resampled t" if share else "paired t")
+    sign = -1.0 if row.direction == "higher" else 1.0
+    row = replace(row, trimmed_difference=sign * float(tests.trimmed_mean(with_failures)))
+    if len(with_failures) >= tests.FEWEST_TRIMMED:
+        row = replace(row, trimmed_p=float(tests.trimmed_test(with_failures, share)))
     if share:
         return row  # permutation and signed ranks need independent pairs
     smallest = tests.smallest_permutation_p(row.pairs)
     if smallest >= settings.alpha:
         enough = next(n for n in range(row.pairs, 100) if tests.smallest_permutation_p(n) < settings.alpha)
         row = _note(row, f"{row.pairs} pairs: no permutation p below {smallest:.4g}; use at least {enough}")
-    signed_ranks, signs = float(tests.wilcoxon_test(d)), float(tests.sign_test(d))
-    return replace(row, permutation_p=permutation, wilcoxon_p=signed_ranks, sign_p=signs)
-
-
-def with_doubts(row: DatasetComparison) -> DatasetComparison:
-    """Add why a test of means may not hold its level here, and the test of the median, which does."""
-    if row.shape is None or row.deviation == 0.0:
-        return row
-    failures = sum(one.diverged + one.failed + one.infinite for one in row.lost)
-    reasons = row.shape.problems
-    if failures:
-        reasons.append(f"{failures} run{'s' * (failures > 1)} without a finite value are not among the pairs")
-    if not reasons:
-        return row
-    median = "no sign test beside it: pairs of overlapping splits are not independent"
-    if not math.isnan(row.sign_p):
-        median = (
-            f"sign test of the median: A is better in {row.better_probability:.0%} of the pairs, "
-            f"p = {row.sign_p_adjusted:.3g} after the same correction"
-        )
-    return _note(row, f"{'; '.join(reasons)}: the test of the mean may not hold its level; {median}")
+    signed_ranks = float(tests.wilcoxon_test(with_failures))
+    return _with_signs(replace(row, permutation_p=permutation, wilcoxon_p=signed_ranks), with_failures, share)
 
 
 def _with_intervals(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.errors import UserError
 from bench.stats.cell_counts import CellCounts, States
+from bench.stats.failures import failures_as_losses
 from bench.stats.replication import Repetition, repetition
 from bench.stats.shared_splits import are_shared, means_of_splits
 from bench.stats.tests import Array
@@ -96,6 +97,8 @@ class Repeats:
     dataset: str
     values: Array
     splits: NDArray[Any]  # of every pair
+    failed: NDArray[np.bool_]  # `[method, repeat]` of the repeats in which some method failed, and none is missing
+    failed_splits: NDArray[Any]  # of these
     lost: tuple[LostCells, ...]
     unpaired: int  # repeats that only some of the methods have
     repetition: Repetition  # how the repeats are related
@@ -103,10 +106,17 @@ class Repeats:
     split_count: int | None = None  # how many splits the dataset has; None: as many as are asked for
     refused: str = ""  # why the methods cannot be compared by this metric; there are no values then
 
+    def without_values(self, reason: str) -> "Repeats":
+        """Return the repeats of methods that cannot be compared."""
+        none = (self.values[:, :0], self.splits[:0], self.failed[:, :0], self.failed_splits[:0])
+        return Repeats(
+            self.dataset, *none, self.lost, self.unpaired, self.repetition, self.messages, self.split_count, reason
+        )
+
     @property
     def shares_splits(self) -> bool:
         """Whether several seeds were run on each split: only the means of splits are independent then."""
-        return self.repetition.kind != "seeds" and are_shared(self.splits)
+        return self.repetition.kind != "seeds" and are_shared(np.concatenate([self.splits, self.failed_splits]))
 
     @property
     def count(self) -> int:
@@ -115,11 +125,16 @@ class Repeats:
 
     def over_splits(self, numbers: Array) -> Array:
         """Return numbers `[..., pair]` as `[..., repeat]`: averaged over the seeds of a split where these share it."""
-        return means_of_splits(numbers, self.splits) if self.shares_splits else numbers
+        return means_of_splits(numbers, self.splits) if self.shares_splits and len(self.splits) else numbers
 
     def losses(self, measure: MetricLike) -> Array:
         """Return the losses `[method, repeat]`."""
         return self.over_splits(losses(self.values, measure))
+
+    def with_failures(self, differences: Array) -> Array:
+        """Return differences of the losses of two methods with those of repeats in which one of them failed."""
+        splits = (self.splits, self.failed_splits) if self.shares_splits else None
+        return failures_as_losses(differences, self.failed, splits)
 
 
 @dataclass(frozen=True)
@@ -132,13 +147,23 @@ class Grid:
     values: Array  # NaN where there is none
     present: NDArray[np.bool_]  # whether a value is stored, even NaN
     splits: NDArray[Any]  # of every repeat
+    seeds: NDArray[Any]
+
+    def failures(self, counts: CellCounts) -> NDArray[np.bool_]:
+        """Return where a method diverged or has an infinite value `[repeat, method]`."""
+        failed = np.isinf(self.values)
+        for column, method in enumerate(self.methods):
+            if places := counts.diverged(self.dataset, method):
+                there = zip(self.splits.tolist(), self.seeds.tolist(), strict=True)
+                failed[:, column] |= np.fromiter((place in places for place in there), bool, len(self.splits))
+        return failed
 
     def of(self, methods: Sequence[str]) -> "Grid":
         """Return the grid of some methods, with the repeats that at least one of them has."""
         columns = [self.methods.index(method) for method in methods]
         kept = self.present[:, columns].any(axis=1)
         values, present = np.ascontiguousarray(self.values[kept][:, columns]), self.present[kept][:, columns]
-        return Grid(self.dataset, self.metric, tuple(methods), values, present, self.splits[kept])
+        return Grid(self.dataset, self.metric, tuple(methods), values, present, self.splits[kept], self.seeds[kept])
 
 
 def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | None = None) -> list[Grid]:
@@ -154,7 +179,7 @@ def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | 
     names = sorted(rows["method"].unique()) if methods is None else list(methods)
     method, metric = _positions(rows["method"], names), _positions(rows["metric"], metrics)
     repeat = rows.groupby(REPEAT, sort=True, dropna=False).ngroup().to_numpy()
-    split, value = rows["split"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
+    split, seed, value = rows["split"].to_numpy(), rows["seed"].to_numpy(), rows["value"].to_numpy(dtype=np.float64)
     order = np.lexsort((metric, dataset))
     ends = np.flatnonzero(np.diff(dataset[order]) | np.diff(metric[order])) + 1
     found = []
@@ -168,7 +193,8 @@ def grids(frame: pd.DataFrame, metrics: Sequence[str], methods: Sequence[str] | 
         if present.sum() < len(own):
             raise UserError(f"{name}: several values of one dataset, split, method and seed; choose one suite")
         values, present = np.ascontiguousarray(values[:, used]), present[:, used]
-        found.append(Grid(str(datasets[dataset[own[0]]]), name, own_names, values, present, split[own][first]))
+        places = (split[own][first], seed[own][first])
+        found.append(Grid(str(datasets[dataset[own[0]]]), name, own_names, values, present, *places))
     return found
 
 
@@ -207,8 +233,11 @@ def pair_grid(grid: Grid, counts: CellCounts) -> Repeats:
     if worse:
         messages.append(f"diverged and infinite values are not in the means, which favours {' and '.join(worse)}")
     related = repetition(grid.dataset, grid.splits[whole], counts)
-    existing, values, splits = counts.split_count(grid.dataset), grid.values[whole].T, grid.splits[whole]
-    return Repeats(grid.dataset, values, splits, lost, unpaired, related, tuple(messages), existing)
+    failed = grid.failures(counts)
+    some = np.asarray(failed.any(axis=1) & (finite | failed).all(axis=1))
+    pairs = (grid.values[whole].T, grid.splits[whole], failed[some].T, grid.splits[some])
+    existing = counts.split_count(grid.dataset)
+    return Repeats(grid.dataset, *pairs, lost, unpaired, related, tuple(messages), existing)
 
 
 def _lost(method: str, infinite: int, states: States) -> LostCells:

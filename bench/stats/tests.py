@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+TRIM = 0.2  # share of the differences that a trimmed mean leaves out at each end
+FEWEST_TRIMMED = 10  # pairs: with 5, Yuen's test rejects in 6.6 % of Gaussian studies without a difference
 EXACT_PAIRS = 14  # up to here all 2^n sign patterns are enumerated
 
 
@@ -112,6 +114,39 @@ def sign_test(differences: ArrayLike) -> Array:
     above, below = (d > 0.0).sum(axis=-1), (d < 0.0).sum(axis=-1)
     p = 2.0 * scipy.stats.binom.cdf(np.minimum(above, below), above + below, 0.5)
     return np.asarray(np.minimum(p, 1.0))
+
+
+def trimmed_mean(differences: ArrayLike) -> Array:
+    """Return the mean without the lowest and the highest fifth; NaN where more than these are infinite."""
+    d = np.sort(np.asarray(differences, dtype=np.float64), axis=-1)
+    cut = int(TRIM * d.shape[-1])
+    middle = d[..., cut : d.shape[-1] - cut]
+    known = np.asarray(np.isfinite(middle).all(axis=-1))
+    return np.where(known, np.where(known[..., None], middle, 0.0).mean(axis=-1), np.nan)
+
+
+def trimmed_test(differences: ArrayLike, test_share: float = 0.0) -> Array:
+    """Return two-sided p of Yuen's test (1974) that the trimmed mean of the differences is 0.
+
+    The variance is that of the winsorised differences, with the Nadeau-Bengio correction where `test_share` > 0; up to
+    a fifth of the differences at each end may be infinite. NaN below 10 pairs, where the test does not keep its level,
+    and where what is left does not vary.
+    """
+    d = np.sort(np.asarray(differences, dtype=np.float64), axis=-1)
+    pairs = d.shape[-1]
+    cut = int(TRIM * pairs)
+    kept = pairs - 2 * cut
+    mean = trimmed_mean(d)
+    if pairs < FEWEST_TRIMMED:
+        return np.full(mean.shape, np.nan)
+    low, high = d[..., [cut]], d[..., [pairs - cut - 1]]
+    ends = np.isfinite(low) & np.isfinite(high)
+    winsorised = np.where(ends, np.clip(d, np.where(ends, low, 0.0), np.where(ends, high, 0.0)), 0.0)
+    squares = np.square(winsorised - winsorised.mean(axis=-1, keepdims=True)).sum(axis=-1)
+    variance = squares / (kept * (kept - 1)) * pairs * variance_factor(pairs, test_share)
+    varies = ends[..., 0] & (variance > 0.0)
+    t = np.where(varies, mean, 0.0) / np.sqrt(np.where(varies, variance, 1.0))
+    return np.where(varies, 2.0 * scipy.stats.t.sf(np.abs(t), kept - 1), np.nan)
 
 
 def signed_rank_sum(differences: ArrayLike) -> Array:

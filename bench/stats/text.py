@@ -89,7 +89,7 @@ def _conditions(comparison: Comparison) -> Iterator[str]:
     yield from _wrapped(f"Tests: {tests}.")
     yield from _wrapped(
         f"p: {comparison.family}; a verdict needs p < {settings.alpha:g}. "
-        "Wins: the share of pairs in which A is better, ties count half. "
+        "Wins: the share of pairs in which A is better; ties count half, a run that diverged loses. "
         f"Margin: {settings.margin}; equivalent means within it by two one-sided t-tests. "
         f"Intervals: the hull of the BCa bootstrap and the t interval, each {_percent(settings.level)} by itself. "
         f"Power: at level {settings.alpha:g} / {max(comparison.family_size, 1)}."

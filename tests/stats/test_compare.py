@@ -260,7 +260,9 @@ def test_skew_outliers_and_failures_are_told_beside_the_verdict(one: Callable[..
     assert any("no sign test" in message for message in overlapping.messages)
     assert not any("may not hold" in message for message in one(base + 0.1 * noise(20, 1), base).messages)
     lost = one([*(base[:19] + 0.1 * noise(19, 1)), "diverged"], base)
-    assert any("1 run without a finite value" in message for message in lost.messages)
+    assert any(message.startswith("1 run diverged or became infinite: not in the mean") for message in lost.messages)
+    broken = one([*(base[:19] + 0.1 * noise(19, 1)), "failed"], base)
+    assert any(message.startswith("1 run failed with an error: not among the pairs") for message in broken.messages)
 
 
 def test_sign_tests_are_corrected_for_the_family_too(results: Results) -> None:

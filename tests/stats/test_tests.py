@@ -18,6 +18,8 @@ from bench.stats import (
     smallest_permutation_p,
     t_interval,
     t_test,
+    trimmed_mean,
+    trimmed_test,
     wilcoxon_test,
 )
 from bench.stats.tests import Array, signed_rank_sum
@@ -109,6 +111,35 @@ def test_a_tie_or_a_zero_in_one_study_changes_no_other(size: int) -> None:
 def test_wilcoxon_of_nothing_but_ties() -> None:
     np.testing.assert_array_equal(wilcoxon_test(np.zeros((2, 5))), 1.0)
     assert float(wilcoxon_test([0.0, 0.0, 1.0, 2.0, 3.0])) == 0.25  # three pairs are left
+
+
+@pytest.mark.parametrize("size", [10, 11, 13, 14, 20, 50])
+def test_yuens_test_is_scipys_of_two_samples_one_of_which_does_not_vary(size: int) -> None:
+    d = some(size)
+    zeros = np.zeros_like(d)
+    theirs = scipy.stats.ttest_ind(d, zeros, equal_var=False, trim=0.2, axis=-1).pvalue
+    np.testing.assert_allclose(trimmed_test(d), theirs, rtol=1e-9)
+    np.testing.assert_allclose(trimmed_mean(d), scipy.stats.trim_mean(d, 0.2, axis=-1), rtol=1e-12)
+
+
+def test_the_interval_of_a_trimmed_mean_is_that_of_another_formula_for_many_pairs() -> None:
+    """scipy's `trimmed_mean_ci` divides by n where Yuen divides by what is kept: the same for many pairs."""
+    d = some(2_000, 1)[0] - 0.36
+    low, high = scipy.stats.mstats.trimmed_mean_ci(d, limits=(0.2, 0.2), alpha=float(trimmed_test(d)))
+    assert min(abs(low), abs(high)) < 2e-4 < max(abs(low), abs(high))
+
+
+def test_yuens_test_of_overlapping_splits_has_the_variance_of_the_corrected_t_test() -> None:
+    d = some(20, 1)[0]
+    plain, corrected = (scipy.stats.t.isf(float(trimmed_test(d, share)) / 2, 11) for share in (0.0, 0.2))
+    assert plain / corrected == pytest.approx(np.sqrt(20 * (1 / 20 + 0.25)))
+
+
+def test_what_yuens_test_cannot_test() -> None:
+    assert np.isnan(trimmed_test(some(9))).all()  # too few pairs to keep its level
+    assert np.isnan(float(trimmed_test([0.0] * 8 + [-5.0, 7.0])))  # what is kept does not vary
+    d = np.stack([np.r_[some(10, 1)[0, :8], np.inf, np.inf], np.r_[some(10, 1)[0, :7], [np.inf] * 3]])
+    assert np.isnan(trimmed_test(d)).tolist() == [False, True]
 
 
 def test_the_sum_of_signed_ranks() -> None:
