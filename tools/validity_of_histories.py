@@ -1,4 +1,4 @@
-"""How often histories without a change have a change point, and how often a change of a time is found.
+"""How often histories without a change have a change point, how often a change of a time is found, and times in gates.
 
 python -m tools.validity_of_histories [PAGE] [HISTORIES]
 
@@ -11,8 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.gate.verdicts import one_sided
 from bench.history.changes import ALPHA, with_changes
 from bench.history.series import Label, Series, Version
+from bench.metrics import declaration
+from bench.metrics.margins import margin_of
 from bench.stats.tests import Array
 from bench.text_tables import markdown_table
 from tools.pages import print_or_replace_part
@@ -49,6 +52,18 @@ def _series(values: Array, metric: str) -> Series:
     return Series(Label("s", "d", "m"), metric, versions, tuple(range(SEEDS)), values[:, -1], 1, runs)
 
 
+def times_in_a_gate(count: int) -> Iterable[str]:
+    """Yield how often one time of unchanged code is called regressed, by one run against one."""
+    generator = np.random.default_rng([2026, 1])
+    rows = []
+    for shared in (0.0, *SHARED):
+        before, after = np.moveaxis(histories(count, 2, 1, shared, generator)[:, :, 0], 1, 0)
+        margin = margin_of(declaration(TIME), {})
+        alarms = [one_sided(b - a, margin.of(float(a.mean()))) < ALPHA for a, b in zip(before, after, strict=True)]
+        rows.append([f"{100 * shared:g} %{' (no promise)' * (shared > 0.02)}", f"{100 * float(np.mean(alarms)):.1f}"])
+    yield from markdown_table(("noise that the seeds of a run share", "regressed, %"), rows, numbers=(1,))
+
+
 def report(count: int) -> Iterable[str]:
     """Yield the table as Markdown."""
     generator = np.random.default_rng(2026)
@@ -73,7 +88,9 @@ def report(count: int) -> Iterable[str]:
 def main(arguments: Sequence[str]) -> None:
     """Print the table, or write it between the marks of a page."""
     count = int(arguments[1]) if len(arguments) > 1 else 2_000
-    print_or_replace_part(Path(arguments[0]) if arguments else None, "history", "\n".join(report(count)))
+    page = Path(arguments[0]) if arguments else None
+    print_or_replace_part(page, "history", "\n".join(report(count)))
+    print_or_replace_part(page, "times", "\n".join(times_in_a_gate(count)))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ from bench.stats.tests import Array, equivalence_test, is_constant, standard_err
 Verdict = Literal["identical", "equivalent", "improved", "regressed", "inconclusive", "missing", "new", "not compared"]
 FAILING: tuple[Verdict, ...] = ("regressed", "missing")
 FEWEST_PAIRS = 5  # with fewer there is no test, only identity
+ONE_RUN = "the seeds of one run share the noise of the machine: run it again before you believe it"
 RANGES = 3.0  # of the baseline's values over seeds: what unchanged code hardly ever reaches
 APART = 10.0  # times the largest change of the other seeds: what an outlier is
 RUNS = "runs"  # in place of a metric, where cells have no result
@@ -260,10 +261,11 @@ def decide(
 
 
 def _decide_row(row: MetricComparison, alpha: float, equivalence_alpha: float, family: int) -> MetricComparison:
+    shared = ONE_RUN if row.family == "cost" else ""
     if row.p_worse_adjusted < alpha:
-        return replace(row, verdict="regressed")
+        return replace(row, verdict="regressed", note=shared)
     if row.p_better_adjusted < alpha:
-        return replace(row, verdict="improved")
+        return replace(row, verdict="improved", note=shared)
     real = row.p_changed * 2 * family < alpha  # Bonferroni: a note, not a verdict
     word = "worse" if row.worse_by > 0.0 else "better"
     if row.p_equivalent_adjusted < equivalence_alpha:

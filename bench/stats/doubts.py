@@ -49,6 +49,6 @@ def _trimmed(row: DatasetComparison) -> list[str]:
     skewed = row.shape is not None and abs(row.shape.skewness) > row.shape.skewness_cut
     doubt = " (no promise under such skew: up to 8 % false positives)" if skewed else ""
     return [
-        f"Yuen's test of the {TRIM:.0%} trimmed mean: A - B = {row.trimmed_difference:.4g}, "
+        f"Yuen's test of the {100 * TRIM:g} % trimmed mean: A - B = {row.trimmed_difference:.4g}, "
         f"p = {row.trimmed_p_adjusted:.3g} after the same correction{doubt}"
     ]

@@ -198,6 +198,7 @@ def latency(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Gate]:
 def test_a_slow_down_by_half_is_caught_on_the_same_machine_only(latency: Callable[..., Gate]) -> None:
     (row,) = latency(1.5).rows
     assert (row.metric, row.verdict) == ("latency_forward@T=10", "regressed")
+    assert row.note == "the seeds of one run share the noise of the machine: run it again before you believe it"
     (row,) = latency(1.5, cpu="Another CPU").rows
     assert (row.verdict, row.note) == ("not compared", "times of another machine")
 

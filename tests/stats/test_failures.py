@@ -65,7 +65,7 @@ def test_the_trimmed_mean_counts_failures_as_far_away(compared: Callable[..., Co
         theirs = scipy.stats.ttest_ind(np.r_[D, far], np.zeros(13), equal_var=False, trim=0.2).pvalue
         assert row.trimmed_p == row.trimmed_p_adjusted == pytest.approx(theirs)
     (note,) = (message for message in row.messages if "Yuen" in message)
-    assert f"Yuen's test of the 20% trimmed mean: A - B = {row.trimmed_difference:.4g}, p = {theirs:.3g}" in note
+    assert f"Yuen's test of the 20 % trimmed mean: A - B = {row.trimmed_difference:.4g}, p = {theirs:.3g}" in note
     higher = Measure("rmse", "higher")
     (turned,) = compared([*(-BASE - D), "diverged"], [*-BASE, 0.0], higher).rows
     assert turned.trimmed_difference == pytest.approx(-row.trimmed_difference)
