@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bench.leaderboard import Leaderboard
     from bench.metrics import Metric
     from bench.plan.suite import Suite
-    from bench.run.driver import Summary
+    from bench.run.summary import Summary
     from bench.stats import Comparison, Ranking, Settings
     from bench.store.merge import Merged
     from bench.store.results import StoredResults

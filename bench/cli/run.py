@@ -14,8 +14,8 @@ from bench.run.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from bench.plan.suite import Suite
-    from bench.run.driver import Summary
     from bench.run.options import RunOptions
+    from bench.run.summary import Summary
     from bench.spec.cell import Cell
     from bench.workflow import SuiteRun
 

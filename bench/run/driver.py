@@ -26,6 +26,7 @@ from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError
 from bench.run.executors.inline import InlineExecutor
 from bench.run.monitor import Monitor
 from bench.run.progress import Progress
+from bench.run.summary import Summary
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
 from bench.spec.cell import Cell, Outcome
 from bench.spec.spec import CellSpec, spec_or_none
@@ -37,26 +38,6 @@ from bench.training.search import Selection
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_RENEWALS = 10.0
 SECONDS_BETWEEN_CHECKS = 2.0  # of what other drivers are doing
-
-
-@dataclass
-class Summary:
-    """What a run did."""
-
-    stored: int = 0
-    skipped: int = 0  # stored already
-    elsewhere: int = 0  # computed by another driver of the same store in the meantime
-    diverged: int = 0
-    left: int = 0  # not done when the run was stopped
-    failures: list[tuple[Cell, str]] = field(default_factory=list)
-    doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that carry a warning, and which
-    refused: list[Refused] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def well(self) -> bool:
-        """Did everything run that was wanted?"""
-        return not self.failures and not any(r.fault for r in self.refused)
 
 
 ExecutorChoice = Executor | Callable[[float], Executor]  # or a function of the estimated seconds of work
@@ -172,6 +153,8 @@ class _Driver:
         self.plugins = tuple(PluginFile(str(path.resolve()), source.content) for path, source in files)
         self.owner = new_owner()
         self.waiting: deque[Unit] = deque()
+        self.leased: deque[tuple[Unit, Mapping[str, str]]] = deque()  # for the next free workers, with their searches
+        self.ended: deque[float] = deque()  # when the last orders did
         self.running: dict[int, tuple[Future[None], Unit]] = {}
         self.pending: dict[str, Cell] = {}  # handed out, no outcome yet
         self.taken: list[Unit] = []  # leased by another driver
@@ -213,7 +196,7 @@ class _Driver:
             finished.set()
             pulse.join()
             self.store.release(self.owner)
-            self.summary.left = sum(len(unit.cells) for unit in (*self.waiting, *self.taken))
+            self.summary.left = sum(len(unit.cells) for unit in self._not_begun())
 
     def _renew_leases(self, finished: threading.Event) -> None:
         while not finished.wait(SECONDS_BETWEEN_RENEWALS):
@@ -239,24 +222,35 @@ class _Driver:
                 self._check_taken()
 
     def _hand_out(self) -> None:
-        while self.waiting and len(self.running) < self.executor.workers:
-            unit = self.waiting.popleft()
-            granted = self.store.lease([cell.key for cell in unit.cells], self.owner)
-            refused = unit.without(granted)
-            if refused.repeats:
-                self.taken.append(refused)
-            unit = unit.only(granted)
-            if not unit.repeats:
-                continue
-            self.orders += 1
-            found = self.store.searches(cell.key for cell in unit.cells)
-            settings = self.settings
-            items = tuple(self._item(cell, found.get(cell.key, "")) for cell in unit.cells)
-            order = WorkOrder(self.orders, items, self.plugins, settings.device, settings.limits, settings.time_limit)
-            self.pending.update((cell.key, cell) for cell in unit.cells)
-            call = run_apart if unit.estimate.apart else run_order
-            self.running[self.orders] = (self.executor.submit(call, order), unit)
-            self.progress.hand_out(self.orders, unit.seconds)
+        """Send a unit to every free worker."""
+        while (free := self.executor.workers - len(self.running)) > 0 and (self.leased or self._lease(free)):
+            self._send(*self.leased.popleft())
+
+    def _lease(self, free: int) -> bool:
+        """Lease the next units in one transaction; return whether there are any.
+
+        Beside those for free workers as many as ended within the last second: few where units take minutes, so that
+        other drivers find work, and enough where a transaction takes longer than a unit.
+        """
+        while self.waiting and not self.leased:
+            while self.ended and self.ended[0] < time.monotonic() - 1.0:
+                self.ended.popleft()
+            units = [self.waiting.popleft() for _ in range(min(free + len(self.ended), len(self.waiting)))]
+            granted = self.store.lease([cell.key for unit in units for cell in unit.cells], self.owner)
+            self.taken += [refused for unit in units if (refused := unit.without(granted)).repeats]
+            found = self.store.searches(granted) if granted else {}
+            self.leased.extend((ours, found) for unit in units if (ours := unit.only(granted)).repeats)
+        return bool(self.leased)
+
+    def _send(self, unit: Unit, searches: Mapping[str, str]) -> None:
+        self.orders += 1
+        items = tuple(self._item(cell, searches.get(cell.key, "")) for cell in unit.cells)
+        settings = self.settings
+        order = WorkOrder(self.orders, items, self.plugins, settings.device, settings.limits, settings.time_limit)
+        self.pending.update((cell.key, cell) for cell in unit.cells)
+        call = run_apart if unit.estimate.apart else run_order
+        self.running[self.orders] = (self.executor.submit(call, order), unit)
+        self.progress.hand_out(self.orders, unit.seconds)
 
     def _item(self, cell: Cell, search: str) -> WorkItem:
         return WorkItem(cell.key, cell.spec, search, self.settings.forms.get((cell.dataset, cell.method), ""))
@@ -296,13 +290,17 @@ class _Driver:
             return
         if outcome.status == "failed":
             self.unfinished.add(place)
-        left = [*self.pending.values(), *(cell for unit in (*self.waiting, *self.taken) for cell in unit.cells)]
+        left = [*self.pending.values(), *(cell for unit in self._not_begun() for cell in unit.cells)]
         if place not in self.unfinished and all(_place(other) != place for other in left):
             checkpoints.forget(self.checkpoints, place)
+
+    def _not_begun(self) -> list[Unit]:
+        return [*(unit for unit, _ in self.leased), *self.waiting, *self.taken]
 
     def _close(self, number: int) -> None:
         """Take an order that ended off the list; see to what it left undone."""
         future, unit = self.running.pop(number)
+        self.ended.append(time.monotonic())
         self.progress.close(number)
         left = unit.only(self.pending)
         for cell in left.cells:

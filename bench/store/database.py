@@ -6,12 +6,28 @@ import random
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, QueuePool, Table, create_engine, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Engine,
+    Float,
+    QueuePool,
+    Table,
+    bindparam,
+    cast,
+    create_engine,
+    extract,
+    func,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -140,11 +156,11 @@ class Database:
         with self.reading() as connection:
             return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
 
-    def now(self, connection: Connection) -> float:
+    def clock(self) -> ColumnElement[float]:
         """Return the time by the clock that all drivers share: the server's, or this machine's for a file."""
         if self.is_sqlite:
-            return time.time()
-        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+            return literal(time.time(), Float(53))
+        return cast(extract("epoch", func.clock_timestamp()), Float(53))
 
     def close(self) -> None:
         """Close all connections."""
@@ -160,6 +176,24 @@ def insert(connection: Connection, table: Table) -> Any:
     from sqlalchemy.dialects import postgresql  # takes 0.1 s to import, and a file does not need it
 
     return postgresql.insert(table)
+
+
+def insert_rows(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], finish: Callable[[Any], Any] | None = None
+) -> Any:
+    """Insert rows that have all columns of a table, in one statement; `finish` completes it (conflicts, RETURNING).
+
+    PostgreSQL receives one array per column: it reads them several times faster than a list of values for every row.
+    """
+    statement = insert(connection, table)
+    names = table.columns.keys()
+    if connection.dialect.name == "sqlite":
+        return connection.execute(finish(statement) if finish else statement, rows)
+    arrays = func.unnest(*(bindparam(column.name, type_=ARRAY(column.type)) for column in table.columns))
+    statement = statement.from_select(names, select(arrays.table_valued(*names).render_derived()))
+    return connection.execute(
+        finish(statement) if finish else statement, {name: [row[name] for row in rows] for name in names}
+    )
 
 
 def chunks(items: Sequence[Item], size: int = CHUNK) -> Iterator[Sequence[Item]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from bench.store.database import Database, chunks, insert
+from bench.store.database import Database, chunks, insert, insert_rows
 from bench.store.tables import cells, drivers, leases
 
 LIFETIME = 60.0  # seconds that a driver counts as alive after it has renewed its leases
@@ -61,38 +61,58 @@ def _exists(pid: int) -> bool:
 
 def live_drivers(database: Database, connection: Connection) -> list[dict[str, Any]]:
     """Return the drivers that are alive, one row each: name, since, beat (last renewal), age (seconds since then)."""
-    now = database.now(connection)
-    rows = [dict(row) for row in connection.execute(select(drivers).order_by(drivers.c.name)).mappings()]
-    aged = [{**row, "age": now - row["beat"]} for row in rows]
-    return [row for row in aged if is_alive(Owner(row["name"]), row["age"])]
+    query = select(drivers, (database.clock() - drivers.c.beat).label("age")).order_by(drivers.c.name)
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    return [row for row in rows if is_alive(Owner(row["name"]), row["age"])]
 
 
 def renew(database: Database, connection: Connection, owner: Owner) -> None:
     """Record that a driver is alive."""
-    now = database.now(connection)
+    now = database.clock()
     row = insert(connection, drivers).values(name=owner.name, since=now, beat=now)
     connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"beat": now}))
 
 
-def acquire(database: Database, connection: Connection, keys: Sequence[str], owner: Owner) -> set[str]:
+def acquire(database: Database, connection: Connection, keys: Iterable[str], owner: Owner) -> set[str]:
     """Lease those of the cells that have no result and no live driver; return all that the owner holds then."""
     renew(database, connection, owner)
+    wanted = sorted(set(keys))
+    held = _take(connection, wanted, owner)
+    if len(held) < len(wanted):  # only then it matters who else is alive
+        _end_leases_of_the_dead(database, connection, owner)
+        held |= _take(connection, [key for key in wanted if key not in held], owner)
+        for part in chunks([key for key in wanted if key not in held]):
+            own = select(leases.c.key).where(leases.c.key.in_(part), leases.c.owner == owner.name)
+            held.update(connection.execute(own).scalars())
+    # Results are read after the insertion: a driver that has just stored one gave its lease up only then.
+    for part in chunks(sorted(held)):
+        known = select(cells.c.key).where(cells.c.key.in_(part), cells.c.status != "failed")
+        done = set(connection.execute(known).scalars())
+        if done:
+            connection.execute(delete(leases).where(leases.c.key.in_(done), leases.c.owner == owner.name))
+            held -= done
+    return held
+
+
+def _take(connection: Connection, keys: Sequence[str], owner: Owner) -> set[str]:
+    """Lease the cells that nobody has leased; return them."""
+    taken: set[str] = set()
+    for part in chunks(keys):
+        rows = [{"key": key, "owner": owner.name} for key in part]
+        taken.update(insert_rows(connection, leases, rows, _unless_leased).scalars())
+    return taken
+
+
+def _unless_leased(new: Any) -> Any:
+    return new.on_conflict_do_nothing().returning(leases.c.key)
+
+
+def _end_leases_of_the_dead(database: Database, connection: Connection, owner: Owner) -> None:
     alive = {row["name"] for row in live_drivers(database, connection)} | {owner.name}
     dead = [name for name in connection.execute(select(drivers.c.name)).scalars() if name not in alive]
     for part in chunks(dead):
         connection.execute(delete(leases).where(leases.c.owner.in_(part)))
         connection.execute(delete(drivers).where(drivers.c.name.in_(part)))
-    held: set[str] = set()
-    for part in chunks(sorted(set(keys))):
-        rows = [{"key": key, "owner": owner.name} for key in part]
-        connection.execute(insert(connection, leases).on_conflict_do_nothing(), rows)
-        # Results are read after the insertion: a driver that has just stored one gave its lease up only then.
-        known = select(cells.c.key).where(cells.c.key.in_(part), cells.c.status != "failed")
-        done = list(connection.execute(known).scalars())
-        connection.execute(delete(leases).where(leases.c.key.in_(done), leases.c.owner == owner.name))
-        own = select(leases.c.key).where(leases.c.key.in_(part), leases.c.owner == owner.name)
-        held.update(connection.execute(own).scalars())
-    return held
 
 
 def release(connection: Connection, owner: Owner, keys: Iterable[str] | None) -> None:

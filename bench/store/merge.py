@@ -15,8 +15,9 @@ from bench.errors import UserError
 from bench.spec.cell import Status
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
+from bench.store.result_rows import storable, write_results
 from bench.store.schema import content_hash, split_code
-from bench.store.store import Store, storable, write_results
+from bench.store.store import Store
 from bench.store.tables import LONGEST_NAME, cells, environments, metrics, remarks, searches, suites, wanted
 
 

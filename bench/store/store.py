@@ -7,7 +7,6 @@ imported from a store.
 
 import json
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,19 +24,9 @@ from bench.store import leases as lease_rows
 from bench.store.arrays import ArrayFiles
 from bench.store.database import Database, chunks, insert, parse_address, user_errors
 from bench.store.leases import Owner, new_owner
-from bench.store.schema import SCHEMA, content_hash, prepare, split_code
-from bench.store.tables import (
-    LONGEST_NAME,
-    cells,
-    environments,
-    leases,
-    metrics,
-    plugins,
-    remarks,
-    searches,
-    suites,
-    wanted,
-)
+from bench.store.result_rows import environment_text, result_row, storable, unique_results, write_results
+from bench.store.schema import SCHEMA, content_hash, prepare
+from bench.store.tables import LONGEST_NAME, cells, environments, leases, plugins, remarks, searches, suites, wanted
 from bench.store.value_columns import ValueColumns, read_values
 
 __all__ = ["SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
@@ -151,7 +140,7 @@ class Store:
 
         The first result of a cell is kept, since two drivers may both have run it. Only a failure is replaced.
         """
-        batch = _unique(results)
+        batch = unique_results(results)
         for _, outcome in batch:
             check_outcome(outcome)
         values = [
@@ -159,8 +148,8 @@ class Store:
             for cell, outcome in batch
             for name, value in outcome.metrics.items()
         ]
-        described = {_environment(outcome) for _, outcome in batch}
-        rows = [_row(cell, outcome) for cell, outcome in batch]
+        described = {environment_text(outcome) for _, outcome in batch}
+        rows = [result_row(cell, outcome) for cell, outcome in batch]
         with user_errors(self.address):
             for row, (_, outcome) in zip(rows, batch, strict=True):
                 row["arrays"] = self.arrays.save(outcome.arrays) if outcome.arrays else None
@@ -287,64 +276,9 @@ class Store:
         self.database.close()
 
 
-Rows = Sequence[dict[str, Any]]
 HASH = re.compile(r'"([0-9a-f]{16})"')
 
 
 def plugin_hashes(spec: str | None) -> set[str]:
     """Return the hashes of plug-in files that a specification may name: whatever is quoted and looks like one."""
     return set(HASH.findall(spec or ""))
-
-
-def write_results(connection: Connection, rows: Rows, values: Rows, described: Iterable[str]) -> set[str]:
-    """Write cells without a result yet, with their metric values and environments (JSON); return their keys."""
-    contents = [{"hash": content_hash(content), "content": content} for content in sorted(described)]
-    for part in chunks(contents):
-        connection.execute(insert(connection, environments).on_conflict_do_nothing(), part)
-    written: set[str] = set()
-    # Sorted, so that two transactions with the same cells wait for each other instead of deadlocking.
-    for part in chunks(sorted(rows, key=lambda row: str(row["key"]))):
-        new = insert(connection, cells)
-        replaced = {column.name: new.excluded[column.name] for column in cells.c if column.name != "key"}
-        new = new.on_conflict_do_update(index_elements=["key"], set_=replaced, where=cells.c.status == "failed")
-        written.update(connection.execute(new.values(part).returning(cells.c.key)).scalars())
-    for keys in chunks(sorted(written)):
-        connection.execute(delete(metrics).where(metrics.c.key.in_(keys)))
-    for part in chunks([value for value in values if value["key"] in written], 5000):
-        connection.execute(insert(connection, metrics), part)
-    return written
-
-
-def storable(text: str) -> str:
-    """Return the text without NUL and lone surrogates, which not both databases can hold."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
-
-
-def _unique(results: Iterable[tuple[Cell, Outcome]]) -> list[tuple[Cell, Outcome]]:
-    """Return one result per key: the first that did not fail."""
-    best: dict[str, tuple[Cell, Outcome]] = {}
-    for cell, outcome in results:
-        if cell.key not in best or (best[cell.key][1].status == "failed" and outcome.status != "failed"):
-            best[cell.key] = cell, outcome
-    return list(best.values())
-
-
-def _environment(outcome: Outcome) -> str:
-    return storable(json.dumps(outcome.environment, sort_keys=True))
-
-
-def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
-    environment = _environment(outcome)
-    code, dirty = split_code(environment)
-    return {
-        "key": cell.key,
-        "spec": cell.spec,
-        "status": outcome.status,
-        "message": storable(outcome.message),
-        "training": json.dumps(outcome.training, sort_keys=True),
-        **{name: outcome.timing.get(name) for name in ("seconds", "cpu_seconds", "started")},
-        "environment": content_hash(environment),
-        "code": code,
-        "dirty": dirty,
-        "finished": outcome.timing.get("finished", time.time()),
-    }

@@ -1,6 +1,6 @@
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,13 @@ import torch
 from bench.errors import UserError
 from bench.plan.suite import Suite, load_suite
 from bench.plugins.registry import Registry
-from bench.run.driver import Summary, run
+from bench.run import driver
+from bench.run.driver import rerun, run
 from bench.run.monitor import Monitor
+from bench.run.summary import Summary
+from bench.run.worker import Message, WorkOrder
 from bench.spec.cell import Cell, Outcome
-from bench.store.store import Store
+from bench.store.store import Owner, Store, new_owner
 from tests.fixtures.suites import TINY
 
 WritePlugin = Callable[[str, str], Path]
@@ -377,3 +380,38 @@ def test_summary_is_well_only_without_faults() -> None:
     assert Summary().well
     assert Summary(refused=[Refused("d", "m", "not made for this", fault=False)]).well
     assert not Summary(refused=[Refused("d", "m", "broken", fault=True)]).well
+
+
+def answer_at_once(order: WorkOrder) -> Iterator[Message]:
+    for item in order.items:
+        yield Message(order.number, item.key, Outcome("ok", metrics={"rmse": 1.0}))
+
+
+def test_short_units_are_leased_together_and_what_was_not_begun_is_given_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [Cell(f"k{seed:02}", "toy", 0, "m", seed, "{}") for seed in range(60)]
+    leased: list[int] = []
+    lease = store.lease
+
+    def counted(keys: Sequence[str], owner: Owner) -> set[str]:
+        leased.append(len(keys))
+        return lease(keys, owner)
+
+    class StopsAfterTwenty(Monitor):
+        stored = 0
+
+        def cell_done(self, cell: Cell, outcome: Outcome | None) -> None:
+            self.stored += 1
+
+        def should_stop(self) -> bool:
+            return self.stored >= 20
+
+    monkeypatch.setattr(driver, "run_order", answer_at_once)
+    monkeypatch.setattr(store, "lease", counted)
+    summary = rerun(cells, Registry(), store, monitor=StopsAfterTwenty())
+    assert summary.stored >= 20
+    assert summary.stored + summary.left == 60
+    assert leased[0] == 1  # units may take minutes: nothing is kept from other drivers
+    assert len(leased) < summary.stored / 2
+    assert len(lease([cell.key for cell in cells], new_owner())) == summary.left

@@ -23,7 +23,8 @@ from bench.methods.swag import SWAG
 from bench.networks.resnet8 import ResNet8Network
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
-from bench.run.driver import Summary, run
+from bench.run.driver import run
+from bench.run.summary import Summary
 from bench.store.store import Store
 from bench.training import checkpoints
 from bench.training.limits import Limits, threads

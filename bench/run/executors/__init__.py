@@ -24,8 +24,8 @@ def limits_itself(call: Call) -> bool:
 WAKE = object()  # put into an inbox when a call ends: then nobody waits for a message any longer
 
 
-def drain(inbox: "queue.SimpleQueue[Any]", seconds: float) -> list[Any]:
-    """Return the messages in an inbox; wait at most so many seconds for the first."""
+def drain(inbox: "queue.SimpleQueue[Any] | queue.Queue[Any]", seconds: float | None) -> list[Any]:
+    """Return the messages in an inbox; wait at most so many seconds for the first, None: as long as it takes."""
     found = []
     with contextlib.suppress(queue.Empty):
         found.append(inbox.get(timeout=seconds))

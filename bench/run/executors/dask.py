@@ -5,19 +5,24 @@ dies, Dask gives its order to another; outcomes that had arrived before are rece
 """
 
 import contextlib
+import math
 import os
 import pickle
 import queue
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from functools import lru_cache
 from typing import Any
 
 from bench.errors import UserError
 from bench.run.executors import OUT_OF_TIME, WAKE, Call, LostWorkerError, drain, limits_itself
 from bench.run.executors.spawn import hidden_main
+
+SECONDS_BETWEEN_COUNTS = 1.0  # of the workers
 
 
 class ClusterExecutor:
@@ -69,13 +74,17 @@ class ClusterExecutor:
         self._inner: dict[str, Any] = {}
         self._lost = ""  # why the scheduler cannot be reached any more
         self._closing = False
+        self._workers, self._counted = 1, -math.inf
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @property
     def workers(self) -> int:
-        """How many workers there are now; they may come and go."""
-        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+        """How many workers there are now, or were a second ago; they may come and go."""
+        if time.monotonic() - self._counted > SECONDS_BETWEEN_COUNTS:
+            self._workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+            self._counted = time.monotonic()
+        return self._workers
 
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
         """Start a call on a worker that has the resources which the executor requires."""
@@ -108,8 +117,9 @@ class ClusterExecutor:
         self._closing = True
         for inner in list(self._inner.values()):
             inner.cancel()
-        self._reader.join(timeout=5)
         with contextlib.suppress(Exception):  # a scheduler that is gone has no queue to be closed
+            self._queue.put([("close", "", b"")], timeout=5)
+            self._reader.join(timeout=5)
             self._queue.close()
         self._client.close()
         if self._cluster is not None:
@@ -117,19 +127,20 @@ class ClusterExecutor:
 
     def _read(self) -> None:
         """Take messages out of the scheduler's queue, for the driver's thread."""
-        while not self._closing:
-            try:
-                kind, number, content = self._queue.get(timeout=1)
-                if kind == "message":
-                    self._inbox.put(pickle.loads(content))  # as the scheduler itself sends calls and arguments
-                else:
-                    self._end(number, None if kind == "end" else LostWorkerError(content))
-            except TimeoutError:
-                continue
-            except Exception as error:  # nothing that runs would ever report: no cell's fault
-                self._lost = f"{type(error).__name__}: {error}"
-                self._inbox.put(WAKE)
-                return
+        try:
+            while True:
+                # One waits, the other takes all that has gathered: a call of the scheduler takes half a millisecond.
+                for sent in (self._queue.get(), *self._queue.get(batch=True)):
+                    for kind, number, content in sent:
+                        if kind == "close":
+                            return
+                        if kind == "message":
+                            self._inbox.put(pickle.loads(content))  # as the scheduler itself sends calls and arguments
+                        else:
+                            self._end(number, None if kind == "end" else LostWorkerError(content))
+        except Exception as error:  # nothing that runs would ever report: no cell's fault
+            self._lost = f"{type(error).__name__}: {error}"
+            self._inbox.put(WAKE)
 
     def _require_connection(self) -> None:
         if self._lost and not self._closing:
@@ -177,10 +188,10 @@ _one_at_a_time = threading.Lock()
 def _run_alone(name: str, number: str, time_limit: float | None, call: Call, arguments: tuple[Any, ...]) -> None:
     import distributed
 
-    messages = distributed.Queue(name)
+    sender = _Sender(_queue(name, distributed.get_worker().id))
 
     def out_of_time() -> None:
-        messages.put(("lost", number, f"{OUT_OF_TIME} ({time_limit:g} s)"))
+        sender.send_now("lost", number, f"{OUT_OF_TIME} ({time_limit:g} s)")
         os._exit(1)  # Dask starts another worker process in its place
 
     watched = time_limit is not None and not limits_itself(call)
@@ -188,12 +199,63 @@ def _run_alone(name: str, number: str, time_limit: float | None, call: Call, arg
     if watchdog is not None:
         watchdog.daemon = True
         watchdog.start()
-    try:
-        for message in call(*arguments):
-            messages.put(("message", number, pickle.dumps(message)))
-        messages.put(("end", number, ""))
-    except LostWorkerError as error:  # of a worker that the call had
-        messages.put(("lost", number, str(error)))
-    finally:
-        if watchdog is not None:
-            watchdog.cancel()
+    with sender:
+        try:
+            for message in call(*arguments):
+                sender.send("message", number, pickle.dumps(message))
+            sender.send("end", number, "")
+        except LostWorkerError as error:  # of a worker that the call had
+            sender.send("lost", number, str(error))
+        finally:
+            if watchdog is not None:
+                watchdog.cancel()
+
+
+@lru_cache(maxsize=64)
+def _queue(name: str, worker: str) -> Any:
+    """Return the queue of an executor; making one is a call of the scheduler."""
+    import distributed
+
+    return distributed.Queue(name)
+
+
+class _Sender:
+    """Sends messages in the background: those that gather while others are on their way go together."""
+
+    def __init__(self, messages: Any) -> None:
+        self._messages = messages
+        self._outbox: queue.Queue[Any] = queue.Queue(maxsize=100)  # a call waits for a network that is slower than it
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "_Sender":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._outbox.put(None)
+        self._thread.join()
+        self._raise()
+
+    def send(self, *message: Any) -> None:
+        self._raise()
+        self._outbox.put(message)
+
+    def send_now(self, *message: Any) -> None:
+        self._messages.put([message])
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        open_ = True
+        while open_:
+            gathered = drain(self._outbox, None)
+            open_ = None not in gathered
+            messages = [message for message in gathered if message is not None]
+            if messages and self._error is None:
+                try:
+                    self._messages.put(messages)
+                except BaseException as error:  # of the call that sends, which must not wait for this thread
+                    self._error = error

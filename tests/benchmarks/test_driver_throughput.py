@@ -1,0 +1,124 @@
+"""How many cells per second one driver and two drivers get through Dask into PostgreSQL where the cells cost nothing.
+
+    python -m pytest tests/benchmarks/test_driver_throughput.py -o addopts="--import-mode=importlib" -s
+
+The workers are threads of the driver's process, and an order is answered at once with outcomes of the usual size: 20
+metric values, an environment, training facts. So what is measured is the driver's own work, Dask's scheduler (in the
+same process, too) and the store. The server syncs every commit to its disk. As a program, this file is one driver.
+"""
+
+import faulthandler
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from bench.run import driver
+from bench.run.driver import RunSettings, rerun
+from bench.run.executors.dask import ClusterExecutor
+from bench.run.worker import Message, WorkOrder
+from bench.spec.cell import Cell, Outcome
+from bench.store.store import Store
+from bench.store.tables import cells as table
+from tests.fixtures.results import ENVIRONMENT, spec
+from tests.fixtures.stores import Server, started_server
+
+SECONDS_TO_START = 20.0
+ROOT = Path(__file__).resolve().parents[2]
+METRICS = {f"metric{number:02}": 0.1 * number for number in range(20)}
+TRAINING = {"epochs": [40], "best_epochs": [31], "parameters": 1201, "losses": [0.25, 0.31]}
+
+
+def cells_that_cost_nothing(count: int, per_order: int) -> list[Cell]:
+    """Return cells that a driver sends out so many at a time: those of one dataset, method and seed."""
+    text = json.dumps(spec("toy", "mc-dropout", options={"rate": 0.1}), sort_keys=True)
+    keys = [hashlib.blake2b(f"{number} {per_order}".encode(), digest_size=16).hexdigest() for number in range(count)]
+    return [Cell(key, "toy", n % per_order, "mc-dropout", n // per_order, text) for n, key in enumerate(keys)]
+
+
+def answer_at_once(order: WorkOrder) -> Iterator[Message]:
+    for item in order.items:
+        timing = {"seconds": 1e-3, "cpu_seconds": 1e-3}
+        outcome = Outcome("ok", metrics=METRICS, training=TRAINING, timing=timing, environment=ENVIRONMENT)
+        yield Message(order.number, item.key, outcome)
+
+
+def drive(url: str, count: int, per_order: int, begin: float, workers: int = 8) -> dict[str, Any]:
+    """Be a driver with workers of its own; say what it did and from when to when."""
+    import distributed
+
+    from bench.plugins.registry import Registry
+
+    vars(driver)["run_order"] = answer_at_once
+    cells, registry, store = cells_that_cost_nothing(count, per_order), Registry(), Store(url)
+    with distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None, protocol="inproc://"
+    ) as cluster:
+        time.sleep(max(0.0, begin - time.time()))
+        began, processor = time.time(), time.process_time()
+        executor = ClusterExecutor(cluster.scheduler_address, workers)
+        summary = rerun(cells, registry, store, RunSettings(executor=executor))
+        return {"stored": summary.stored, "began": began, "processor": time.process_time() - processor}
+
+
+@pytest.fixture(scope="module")
+def durable_server() -> Iterator[Server]:
+    with started_server(fsync=True) as started:
+        yield started
+
+
+def measure(url: str, drivers: int, count: int, per_order: int) -> float:
+    """Return the cells per second of so many drivers that share a store, from their start to the last stored cell."""
+    begin = time.time() + SECONDS_TO_START
+    command = [sys.executable, __file__, url, str(count), str(per_order), str(begin)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) for _ in range(drivers)
+    ]
+    time.sleep(max(0.0, begin - time.time()))
+    before = busy_and_idle()
+    found = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
+    busy, idle = (after - earlier for after, earlier in zip(busy_and_idle(), before, strict=True))
+    assert sum(one["stored"] for one in found) == count
+    with Store(url) as store, store.database.reading() as connection:
+        stored, last = connection.execute(select(func.count(), func.max(table.c.finished))).one()
+    assert stored == count
+    speed = float(count / (last - min(one["began"] for one in found)))
+    processor = 1e3 * sum(one["processor"] for one in found) / count
+    print(
+        f"{drivers} driver(s), {per_order} cells per order: {speed:,.0f} cells/s, {processor:.2f} ms of the drivers' "
+        f"processor per cell, processors of the machine busy {busy / (busy + idle):.0%}"
+    )
+    return speed
+
+
+def busy_and_idle() -> tuple[int, int]:
+    """Return how long the processors of this machine have been busy, and idle or waiting for a disk."""
+    times = [int(part) for part in Path("/proc/stat").read_text("utf-8").splitlines()[0].split()[1:9]]
+    idle = times[3] + times[4]
+    return sum(times) - idle, idle
+
+
+@pytest.mark.parametrize(("per_order", "count", "least"), [(1, 500, 0), (10, 3_000, 400), (50, 5_000, 400)])
+def test_cells_per_second(durable_server: Server, per_order: int, count: int, least: int, tmp_path: Path) -> None:
+    print()
+    one, two = (
+        measure(durable_server.new_url(arrays=str(tmp_path / "arrays")), drivers, count, per_order)
+        for drivers in (1, 2)
+    )
+    print(f"two drivers: {two / one:.2f} times one")
+    assert one > least
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(200, exit=True)  # a driver that waits for ever would be waited for
+    url, count, per_order, begin = sys.argv[1:]
+    print(json.dumps(drive(url, int(count), int(per_order), float(begin))))
