@@ -135,7 +135,7 @@ def given_parts(content: str, dataset: str, method: str) -> frozenset[str] | Non
     tables = [suite.get(kind, {}).get(name) for kind, name in (("datasets", dataset), ("methods", method))]
     if None in tables:
         return None
-    found = _names(suite["protocol"], "protocol")
+    found = _names(suite.get("protocol", {}), "protocol")
     for kind, table in zip(("dataset", "method"), tables, strict=True):
         own = {name: value for name, value in table.items() if name in Protocol.__dataclass_fields__}
         found |= _names(own, "protocol") | _names({name: v for name, v in table.items() if name not in own}, kind)

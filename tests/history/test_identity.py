@@ -199,6 +199,6 @@ def test_what_a_suite_gives_is_what_its_file_says(tiny_file: Path) -> None:
 
 def test_what_a_suite_gives_the_inner_method_of_a_wrapper() -> None:
     methods = {"w": {"use": "split-conformal", "method": {"name": "mc-dropout", "rate": 0.2}}}
-    given = given_parts(json.dumps({"protocol": {}, "datasets": {"toy": {}}, "methods": methods}), "toy", "w")
+    given = given_parts(json.dumps({"datasets": {"toy": {}}, "methods": methods}), "toy", "w")
     assert given is not None
     assert "method method rate" in given
