@@ -7,12 +7,13 @@ stratified: runs are resampled within their dataset, so the interval is about th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.stats
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from bench.stats.bootstrap import percentile_interval, resampling_weights
+from bench.stats.bootstrap import percentile_interval, resampling_counts, resampling_weights
 from bench.stats.effects import superiority
 from bench.stats.tests import Array
 
@@ -43,10 +44,22 @@ def interquartile_mean_interval(
     runs = [np.asarray(values, dtype=np.float64) for values in scores]
     if not resamples:
         return Estimate(interquartile_mean(np.concatenate(runs)), math.nan, math.nan)
-    sampled = [values[generator.integers(0, len(values), size=(resamples, len(values)))] for values in runs]
-    means = scipy.stats.trim_mean(np.concatenate(sampled, axis=1), 0.25, axis=1)
-    low, high = percentile_interval(means, level)
+    counts = np.concatenate([resampling_counts(len(values), resamples, generator) for values in runs], axis=1)
+    low, high = percentile_interval(_interquartile_means(np.concatenate(runs), counts), level)
     return Estimate(interquartile_mean(np.concatenate(runs)), float(low), float(high))
+
+
+def _interquartile_means(values: Array, counts: NDArray[np.integer[Any]]) -> Array:
+    """Return the interquartile means of resamples that hold each value so often `[resamples, values]`.
+
+    The values are sorted once for all resamples; to sort or partition each of them took six times as long.
+    """
+    order, size = np.argsort(values), len(values)
+    cut = int(0.25 * size)  # as many as `scipy.stats.trim_mean` leaves out at each end
+    reached = np.clip(np.cumsum(counts[:, order], axis=1, dtype=np.int32), cut, size - cut)
+    middle = np.diff(reached, axis=1, prepend=cut)
+    used = middle.any(axis=0)  # an infinite value that no middle half holds does not matter
+    return np.asarray(middle[:, used] @ values[order[used]] / (size - 2 * cut))
 
 
 def improvement_probability(

@@ -1,9 +1,11 @@
 """Bootstrap intervals. Resamples are weights, so that many samples of one size are resampled by one matrix product."""
 
+from typing import Any
+
 import numpy as np
 import scipy.special
 import scipy.stats
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bench.stats.shared_resamples import draw_cached
 from bench.stats.tests import Array, variance_factor
@@ -16,6 +18,17 @@ def resampling_weights(size: int, resamples: int, generator: np.random.Generator
         return generator.multinomial(size, np.full(size, 1.0 / size), size=resamples) / size
 
     return draw_cached(generator, ("resampling weights", size, resamples), draw)
+
+
+def resampling_counts(size: int, resamples: int, generator: np.random.Generator) -> NDArray[np.integer[Any]]:
+    """Return `[resamples, size]`: how often each of `size` values is among those drawn by their indices."""
+
+    def draw(generator: np.random.Generator) -> NDArray[np.integer[Any]]:
+        drawn = generator.integers(0, size, size=(resamples, size)) + size * np.arange(resamples)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
+        return counts.astype(np.min_scalar_type(size))
+
+    return draw_cached(generator, ("resampling counts", size, resamples), draw)
 
 
 def small_sample_tail(tail: float, size: int) -> float:

@@ -6,17 +6,17 @@ generator in the same state draws the same numbers: they come from the cache, an
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-
-from bench.stats.tests import Array
+from numpy.typing import NDArray
 
 MOST_BYTES = 64 * 2**20
-_cache: "OrderedDict[Hashable, tuple[Array, Mapping[str, Any]]]" = OrderedDict()
+Drawn = TypeVar("Drawn", bound=NDArray[Any])
+_cache: "OrderedDict[Hashable, tuple[Any, Mapping[str, Any]]]" = OrderedDict()
 
 
-def draw_cached(generator: np.random.Generator, what: Hashable, draw: Callable[[np.random.Generator], Array]) -> Array:
+def draw_cached(generator: np.random.Generator, what: Hashable, draw: Callable[[np.random.Generator], Drawn]) -> Drawn:
     """Return `draw(generator)`, read-only; `what` identifies the draw and all that it depends on but the generator."""
     state = generator.bit_generator.state
     if state["bit_generator"] != "PCG64":
@@ -25,8 +25,9 @@ def draw_cached(generator: np.random.Generator, what: Hashable, draw: Callable[[
     key = (what, place["state"], place["inc"], state["has_uint32"], state["uinteger"])
     if key in _cache:
         _cache.move_to_end(key)
-        values, generator.bit_generator.state = _cache[key]
-        return values
+        known: Drawn
+        known, generator.bit_generator.state = _cache[key]
+        return known
     values = draw(generator)
     values.setflags(write=False)
     _cache[key] = (values, generator.bit_generator.state)

@@ -36,6 +36,23 @@ def test_the_interval_of_one_dataset_is_scipys() -> None:
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
 
 
+@pytest.mark.parametrize("sizes", [(1,), (2, 3), (5, 5, 4), (50,) * 10, (300, 7)])
+def test_the_means_of_resamples_are_those_of_the_drawn_values(sizes: tuple[int, ...]) -> None:
+    """Ties included: values are rounded."""
+    values = [np.round(np.random.default_rng(size).normal(size=size), 1) for size in sizes]
+    ours = interquartile_mean_interval(values, np.random.default_rng(3), resamples=500)
+    generator = np.random.default_rng(3)
+    drawn = [x[generator.integers(0, len(x), size=(500, len(x)))] for x in values]
+    means = scipy.stats.trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1)
+    assert (ours.low, ours.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12)
+
+
+def test_an_outlier_without_bounds_is_left_out_of_all_resamples() -> None:
+    values = np.append(np.random.default_rng(0).normal(size=99), np.inf)
+    found = interquartile_mean_interval([values], np.random.default_rng(0))
+    assert np.isfinite([found.value, found.low, found.high]).all()
+
+
 def test_the_probability_of_improvement_is_the_mean_over_datasets() -> None:
     generator = np.random.default_rng(0)
     a, b = list(generator.normal(size=(3, 6))), list(generator.normal(0.5, 1.0, size=(3, 6)))
