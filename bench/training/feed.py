@@ -1,6 +1,7 @@
 """What the slots of a stack read: rows, random numbers, and the clocks of their steps."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from bench.api.optim import epoch_rates
 from bench.api.tape import TapeLength, write_numbers
 from bench.training.member import Member, Rows, optimizer_of
 from bench.training.slot import Slot
+from bench.training.streams import Draws
 
 Slots = Sequence[Slot | None]  # None: free
 
@@ -24,6 +26,8 @@ class Feed:
         self.model = members[0]
         self.device = self.model.rows.x.device
         self._table, self._offsets = _join([member.rows for member in members])
+        self._draws = Draws(share=len({member.seed for member in members}) < len(members))
+        self._stacked: dict[str, tuple[tuple[int | None, ...], Tensor]] = {}
         self._tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
 
     def offset(self, member: Member) -> int:
@@ -34,15 +38,29 @@ class Feed:
         """Read the rows of this member alone: a large network does not need a table of all."""
         self._table, self._offsets = _join([member.rows])
 
-    def chosen(self, slots: Slots, of: Callable[[Slot], Tensor], count: int) -> Tensor:
-        """Return this many row numbers from each slot."""
-        blank = torch.zeros(count, dtype=torch.long)
-        return torch.stack([blank if slot is None else of(slot) for slot in slots]).to(self.device)
+    def orders(self, slots: Slots, count: int) -> Tensor:
+        """Return the row numbers of the next epoch of each slot, one batch after the other: `[slots, count]`."""
+        train = self._of_slots(slots, "train")
+        places = torch.arange(train.shape[1]).repeat(len(slots), 1)
+        for place, slot in enumerate(slots):
+            if slot is not None and not slot.whole:
+                self._draws.into(slot.shuffles, places[place], draw=_shuffle)
+        return train.gather(1, places[:, :count].to(self.device))
 
-    def rows(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of the chosen rows, `[slots, rows]`."""
+    def validation(self, slots: Slots, at_once: int | None) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and targets of the validation rows, `[slots, rows]`, this many at once; None: all."""
         x, y = self._table
-        return x[chosen], y[chosen]
+        for part in self._of_slots(slots, "validation").split(at_once or len(self.model.rows.validation), dim=1):
+            yield x[part], y[part]
+
+    def _of_slots(self, slots: Slots, which: Literal["train", "validation"]) -> Tensor:
+        """Return row numbers of every slot, the same for as long as no member comes or goes."""
+        present = tuple(None if slot is None else slot.number for slot in slots)
+        if which not in self._stacked or self._stacked[which][0] != present:
+            blank = torch.zeros_like(getattr(self.model.rows, which))
+            rows = torch.stack([blank if slot is None else getattr(slot, which) for slot in slots]).to(self.device)
+            self._stacked[which] = (present, rows)
+        return self._stacked[which][1]
 
     def rows_of_steps(self, chosen: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of the chosen rows, `[steps, slots, rows]`, step by step."""
@@ -66,7 +84,7 @@ class Feed:
         if length.total:
             for place, slot in enumerate(slots):
                 if slot is not None and (due is None or due[place]):
-                    write_numbers(slot.noise, normals[place, :calls], uniforms[place, :calls])
+                    self._draws.into(slot.noise, normals[place, :calls], uniforms[place, :calls], draw=write_numbers)
         blank = torch.zeros(calls, len(slots), 0)
         laws = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
         first, second = (law.to(self.device) for law in laws)
@@ -88,6 +106,10 @@ class Feed:
             clocks[:, place, 2:5] = factors[:, 1:]
             clocks[:, place, 5] = slot.rows
         return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
+
+
+def _shuffle(source: torch.Generator, places: Tensor) -> None:
+    torch.randperm(len(places), generator=source, out=places)
 
 
 def _join(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:

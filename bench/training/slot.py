@@ -6,18 +6,18 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from bench.api.tape import generator
 from bench.training.member import Member
+from bench.training.streams import Stream
 
 
 class Slot:
-    """The state of one member in training besides its tensors: generators, epochs and losses."""
+    """The state of one member in training besides its tensors: random streams, epochs and losses."""
 
     def __init__(self, number: int, member: Member, offset: int, module: nn.Module) -> None:
         self.number, self.member, self.module = number, member, module
         self.epoch = 0
-        self.shuffles = generator(member.seed, "shuffle")
-        self.noise = generator(member.seed, "noise")
+        self.shuffles = Stream(member.seed, "shuffle")
+        self.noise = Stream(member.seed, "noise")
         self.train = member.rows.train + offset
         self.validation = member.rows.validation + offset
         self.best = math.inf
@@ -32,8 +32,8 @@ class Slot:
         return {
             "history": torch.tensor(self.history, dtype=torch.float64).view(-1, 2),
             "best": torch.tensor([self.best, self.since_best], dtype=torch.float64),
-            "shuffles": self.shuffles.get_state(),
-            "noise": self.noise.get_state(),
+            "shuffles": self.shuffles.state,
+            "noise": self.noise.state,
         }
 
     def resume(self, state: dict[str, Tensor]) -> None:
@@ -42,12 +42,8 @@ class Slot:
         self.epoch = len(self.history)
         self.best, since_best = state["best"].tolist()
         self.since_best = int(since_best)
-        self.shuffles.set_state(state["shuffles"])
-        self.noise.set_state(state["noise"])
-
-    def order(self) -> Tensor:
-        """Return the rows of the next epoch, one batch after the other."""
-        return self.train if self.whole else self.train[torch.randperm(self.rows, generator=self.shuffles)[: self.used]]
+        self.shuffles.restore(state["shuffles"])
+        self.noise.restore(state["noise"])
 
     def evaluates(self, epoch: int) -> bool:
         """Return whether the validation loss is evaluated after this epoch (from 1): every k epochs, and at the end."""

@@ -180,7 +180,7 @@ class _Stack:
     def _train_epoch(self) -> list[float]:
         add_steps(self.steps, sum(slot is not None for slot in self.slots), len(self.slots))
         full, size, rest = self.model.full_batches, self.model.batch_rows, self.model.partial_rows
-        order = self.feed.chosen(self.slots, lambda slot: slot.order(), full * size + rest)
+        order = self.feed.orders(self.slots, full * size + rest)
         # Steps in front, so that the rows of a step are contiguous.
         chosen = order[:, : full * size].unflatten(1, (full, size)).transpose(0, 1).contiguous()
         clocks = self.feed.clocks(self.slots)
@@ -295,17 +295,16 @@ class _Stack:
 
     def _validation_losses(self, due: Sequence[bool]) -> list[float | None]:
         """Return the validation losses of the slots that are due; None for the others, which draw no numbers."""
-        chosen = self.feed.chosen(self.slots, lambda slot: slot.validation, len(self.model.rows.validation))
         sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
         total = torch.zeros(len(self.slots), device=self.device)
-        for part in chosen.split(ROWS_AT_ONCE if self.large else chosen.shape[1], dim=1):
-            if part.shape[1] not in self.validation_tapes:
-                self.validation_tapes[part.shape[1]] = validation_tape(self.model, part.shape[1])
-            normals, uniforms = self.feed.numbers(self.slots, 1, self.validation_tapes[part.shape[1]], due=due)
+        for rows in self.feed.validation(self.slots, ROWS_AT_ONCE if self.large else None):
+            count = rows[0].shape[1]
+            if count not in self.validation_tapes:
+                self.validation_tapes[count] = validation_tape(self.model, count)
+            normals, uniforms = self.feed.numbers(self.slots, 1, self.validation_tapes[count], due=due)
             numbers = (normals[0], uniforms[0])
-            rows = self.feed.rows(part)
             mean = self.call("validate", validation_loss, self.columns, rows, sizes, numbers)
-            total += mean * (part.shape[1] / chosen.shape[1])
+            total += mean * (count / len(self.model.rows.validation))
         return [loss if wanted else None for loss, wanted in zip(total.tolist(), due, strict=True)]
 
     def _compact(self) -> None:
