@@ -19,6 +19,7 @@ from bench.networks.resnet8 import ResNet8Network
 from bench.plugins.registry import Registry
 from bench.training.compiled_graphs import compiler_found
 from bench.training.drawing import Drawing, draw
+from bench.training.feed import Feed
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member, Rows, start
@@ -321,9 +322,9 @@ def test_rows_left_over_by_whole_batches_are_others_in_every_epoch(member: MakeM
     from bench.training.slot import Slot
 
     one = member(Deterministic(), batch=32)  # 100 rows: 3 batches, 4 rows left over
-    slot = Slot(0, one, 0, start(one).module)
-    epochs = [slot.order() for _ in range(30)]
-    assert all(order.shape == (3 * 32,) and len(order.unique()) == 96 for order in epochs)
+    feed, slot = Feed([one]), Slot(0, one, 0, start(one).module)
+    epochs = [feed.orders([slot, None], 96)[0] for _ in range(30)]
+    assert all(len(order.unique()) == 96 for order in epochs)
     assert len(torch.cat(epochs).unique()) == 100
 
 
