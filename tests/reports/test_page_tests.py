@@ -135,7 +135,7 @@ def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
     assert "(1) other tests on datasets, all pairs (Holm over 70 tests)" in families_text(results)
 
 
-def predicted(store: Store, errors: int, rows: int = 60) -> StoredResults:
+def predicted(store: Store, errors: int, kind: str = "seeds", rows: int = 60) -> StoredResults:
     """Two classifiers that err on different rows, almost alike with every seed: the baseline on 18 of 60 rows."""
     random = np.random.default_rng(5)
     observed, outcomes, row = random.integers(0, 2, rows), {}, np.arange(rows)
@@ -148,7 +148,7 @@ def predicted(store: Store, errors: int, rows: int = 60) -> StoredResults:
             outcomes["set", method, seed] = Outcome(
                 "ok",
                 metrics={"accuracy": float((chosen == observed).mean())},
-                training={"repeats": {"kind": "seeds", "test_share": 0.5}},
+                training={"repeats": {"kind": kind, "test_share": 0.5}},
                 arrays=arrays,
             )
     return save_outcomes(store, "made", outcomes, ["accuracy"], "base")
@@ -171,5 +171,6 @@ def test_verdicts_on_one_test_set_say_whether_they_hold_for_other_rows(store: St
         assert "Not shown for other rows of the same kind: a better by accuracy on set." in texts(results)
 
 
-def test_splits_have_no_such_test(page: Page) -> None:
-    assert "p, other test rows" not in evidence(page())
+@pytest.mark.parametrize("kind", ["splits", "independent"])
+def test_repeats_with_other_rows_need_no_such_test(store: Store, kind: str) -> None:
+    assert "p, other test rows" not in evidence(predicted(store, 1, kind))
