@@ -136,6 +136,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         datasets=names[:2],
         metrics=["rmse", "nll"],
         environment=facts,
+        baseline=names[2],
     )
     # An earlier version whose code says the same, and whose numbers were others.
     fill(
@@ -151,7 +152,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         finished=1.6e9,
     )
     failed = cell(spec(names[0], "failing", 0))
-    store.want(SuiteRecord(names[0], HOSTILE[1], None, [], "{}"), [failed])
+    store.want(SuiteRecord(names[0], HOSTILE[1], names[2], [], "{}"), [failed])
     store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])
     store.remark(names[0], names[0], "", list(HOSTILE))
     return store

@@ -101,7 +101,7 @@ def test_sorting(open_page: Open, site: Path) -> None:
     numbers = "all => all.map((one) => Number(one.dataset.v))"
 
     def column() -> list[float]:
-        found: list[float] = board.locator("tbody tr td:nth-child(4)").evaluate_all(numbers)
+        found: list[float] = board.locator("tbody tr td:nth-child(5)").evaluate_all(numbers)
         return found
 
     before = column()

@@ -191,6 +191,9 @@ def test_a_version_is_the_published_file(store: Store, tmp_path: Path) -> None:
     assert frozen.version.startswith("2023-11-14")  # without a name, the time of its last result
     write_site(collect(store, frozen=frozen), Registry(), tmp_path / "later")
     assert json.loads((tmp_path / "later" / "leaderboard.json").read_text("utf-8"))["version"] == frozen.version
+    assert "continued: methods that entered since have no place" in (tmp_path / "later" / "index.html").read_text(
+        "utf-8"
+    )
 
 
 def test_mistakes_with_versions_are_told_in_one_line(store: Store, tmp_path: Path) -> None:
