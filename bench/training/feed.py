@@ -93,18 +93,17 @@ class Feed:
     def clocks(self, slots: Slots) -> Tensor:
         """Return the fields of `Step`, for each step of an epoch and each slot: `[steps, slots, 6]`."""
         steps = self.model.steps_per_epoch
-        clocks = np.ones((steps, len(slots), 6))
         betas = optimizer_of(self.model.training).betas
-        for place, slot in enumerate(slots):
-            if slot is None:
-                clocks[:, place, 0:2] = 0.0
-                continue
-            training = slot.member.training
-            factors = epoch_rates(training.schedule, betas, slot.epoch, steps, training.epochs)
-            clocks[:, place, 0] = training.learning_rate * factors[:, 0]
-            clocks[:, place, 1] = training.weight_decay
-            clocks[:, place, 2:5] = factors[:, 1:]
-            clocks[:, place, 5] = slot.rows
+        busy = [(place, slot, slot.member.training) for place, slot in enumerate(slots) if slot is not None]
+        clocks = np.ones((steps, len(slots), 6))
+        clocks[:, :, 0:2] = 0.0  # a free slot does not move
+        places = [place for place, _, _ in busy]
+        rates = [epoch_rates(t.schedule, betas, slot.epoch, steps, t.epochs) for _, slot, t in busy]
+        factors = np.stack(rates, axis=1)
+        clocks[:, places, 0] = np.array([t.learning_rate for _, _, t in busy]) * factors[:, :, 0]
+        clocks[:, places, 1] = [t.weight_decay for _, _, t in busy]
+        clocks[:, places, 2:5] = factors[:, :, 1:]
+        clocks[:, places, 5] = [slot.rows for _, slot, _ in busy]
         return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
 
 

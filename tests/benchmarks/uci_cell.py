@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch._dynamo.utils import counters
 
+from bench.machine.compiled_cache import compiled_folder
 from bench.plan.cells import Task, plan
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
@@ -72,7 +72,7 @@ def measured(cell: Cell) -> dict[str, Any]:
     """Run the cell; return its steps and its time."""
     search: Selection | None = None
     outcome: Outcome | None = None
-    counters.clear()
+    graphs = _kept_graphs()
     with counted() as usage:
         began, began_cpu = time.perf_counter(), time.process_time()
         for _, event in run_jobs([cell.job]):
@@ -91,10 +91,13 @@ def measured(cell: Cell) -> dict[str, Any]:
         "slot_steps": usage.slot_steps,
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "graphs_compiled": counters["inductor"]["fxgraph_cache_miss"],
-        "graphs_loaded": counters["inductor"]["fxgraph_cache_hit"],
+        "graphs_compiled": _kept_graphs() - graphs,
         "rmse": outcome.metrics["rmse"],
     }
+
+
+def _kept_graphs() -> int:
+    return len(list((compiled_folder() / "graphs").glob("*.py")))
 
 
 def loop(cell: Cell, steps: int = LOOP_STEPS) -> tuple[float, float]:
@@ -134,6 +137,9 @@ def problem(cell: Cell) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    compiled_folder()  # before torch's compiler is imported, which would choose another
+    import torch._inductor.compile_fx
+
     cell = make_cell(sys.argv[1], sys.argv[2])
     np.savez(sys.argv[3], **problem(cell))
     loop(cell, 200)
