@@ -10,7 +10,7 @@ from bench.stats.aggregate import improvement_probability, interquartile_mean, i
 from bench.stats.bayes import correlated_t_test, signed_rank
 from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.corrections import benjamini_hochberg, holm
-from bench.stats.effects import pooled_deviation
+from bench.stats.effects import pooled_deviation, unshared_deviation
 from bench.stats.planning import power
 from bench.stats.shape import shape
 from bench.stats.shared_splits import means_of_splits
@@ -126,6 +126,8 @@ def false_equivalences(kind: Noise, studies: int, generator: np.random.Generator
         d = a - b + 0.5
         rates["margin given"].append(_rate(tests.equivalence_test(d, 0.5)))
         rates["margin 0.5sd, estimated"].append(_rate(tests.equivalence_test(d, 0.5 * pooled_deviation(a, b))))
+        own = 0.5 * unshared_deviation(a, b)
+        rates["margin 0.5sd, estimated on different splits"].append(_rate(tests.equivalence_test(d, own)))
     return rates
 
 
