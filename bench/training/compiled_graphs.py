@@ -109,8 +109,9 @@ def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
     from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 
     try:
-        # The processor's vector instructions were tried when the file was written, which takes 1.5 s.
-        with config.patch({"cpp.vec_isa_ok": True}):
+        # The processor's vector instructions were tried when the file was written, which takes 1.5 s; and nothing has
+        # to be compiled, for which torch would look after its headers.
+        with config.patch({"cpp.vec_isa_ok": True, "cpp_cache_precompile_headers": False}):
             call = PyCodeCache.load(path.read_text()).call
         call(list(inputs))
     except Exception:  # whatever half a file or a changed machine leads to
