@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
@@ -12,9 +13,10 @@ from bench.reports._searches import configurations_tried, with_searches
 from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
 
 EXPLAINED = (
-    "Methods that share a letter were not shown to differ by Nemenyi's test: their average ranks are closer than the "
-    "critical difference. Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 "
-    "is the average method, lower is better. Right of it: the mean on each dataset."
+    "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "
+    "critical difference or more; without a test there is none. Methods that share a letter were not shown to differ. "
+    "Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the average "
+    "method, lower is better. Right of it: the mean on each dataset."
 )
 
 
@@ -48,13 +50,13 @@ def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) ->
     rows = [
         {
             "method": one.method,
-            "place": place,
+            "place": one.place or "–",
             "average rank": round(one.average_rank, 2),
             "group": one.groups or "–",
             "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} .. {one.score.high:+.2f})",
             **dict(zip(ranking.datasets, one.means, strict=True)),
         }
-        for place, one in enumerate(ranking.methods, start=1)
+        for one in ranking.methods
     ]
     data = with_searches(pd.DataFrame(rows), tried)
     bold = set()
@@ -75,12 +77,18 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     datasets = sorted(set(rows["dataset"]))
     if len(datasets) != 1 or rows["method"].nunique() < 2:
         return []
-    groups = rows.groupby("method")["value"]
-    table = pd.DataFrame({"mean": groups.mean(), "standard deviation": groups.std(), "seeds": groups.size()})
-    order = table["mean"].map(metric.loss).sort_values(kind="stable").index
-    table = table.loc[order].reset_index()
-    table.insert(1, "place", range(1, len(table) + 1))
-    caption = f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, no ranking"
+    groups = rows[np.isfinite(rows["value"])].groupby("method")["value"]
+    columns = {"mean": groups.mean(), "standard deviation": groups.std(), "repeats": groups.size()}
+    cells = results.cells[results.cells["dataset"] == datasets[0]]
+    table = pd.DataFrame(columns).reindex(rows["method"].unique()).rename_axis("method")
+    table = table.assign(planned=cells.groupby("method").size(), repeats=table["repeats"].fillna(0).astype(int))
+    # The repeats of a method that went well are not those of the others, so their mean is no better one.
+    losses = table["mean"].map(metric.loss).to_numpy()
+    table = table.iloc[np.lexsort((losses, table["repeats"] < table["planned"]))].reset_index()
+    caption = (
+        f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places; "
+        "methods without a value in every planned repeat are last"
+    )
     return [Table(caption, table, name=f"leaderboard-{metric.name}")]
 
 

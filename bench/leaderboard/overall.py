@@ -9,7 +9,6 @@ from bench.errors import UserError
 from bench.leaderboard.against import Against, decide_over_datasets
 from bench.leaderboard.boards import Board, Entry, Selection, entered_note
 from bench.stats import CellCounts, Ranking, Settings, rank
-from bench.stats.rank import FEWEST_DATASETS
 
 
 def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings, only: Sequence[str] = ()) -> Board | None:
@@ -56,13 +55,11 @@ def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings, on
 
 def _entries(ranking: Ranking, against: Mapping[str, Against]) -> Iterator[Entry]:
     count = len(ranking.datasets)
-    tested = count >= FEWEST_DATASETS
     for one in ranking.methods:
-        ahead = sum(one.average_rank - other.average_rank >= ranking.critical_difference for other in ranking.methods)
         mean = (one.average_rank, one.score.low, one.score.high)
-        place, groups = (1 + ahead, one.groups) if tested else (None, "")
+        groups = "" if one.place is None else one.groups
         versus = against.get(one.method)
-        yield Entry(one.method, place, groups, *mean, count, count, against=versus, score=one.score.value)
+        yield Entry(one.method, one.place, groups, *mean, count, count, against=versus, score=one.score.value)
 
 
 def whole_block(present: set[tuple[str, str]]) -> tuple[list[str], list[str], list[str]]:

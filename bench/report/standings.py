@@ -7,7 +7,8 @@ import pandas as pd
 
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
-from bench.stats import CellCounts, average_ranks, methods_with_equal_draws, pair_repeats
+from bench.stats import CellCounts, average_ranks, methods_with_equal_draws
+from bench.stats.rank import mean_losses
 from bench.store.results import StoredResults
 from bench.text_tables import cut
 
@@ -58,13 +59,12 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
     if len(methods) < 2:
         return {}, 0
     try:
-        whole = [one for one in pair_repeats(rows, metric, methods, cells) if one.values.shape[1]]
+        table = mean_losses(rows, metric, methods, cells)
     except UserError:
         return {}, 0
-    if not whole:
+    if not len(table):
         return {}, 0
-    table = [one.losses(metric).mean(axis=1) for one in whole]
-    return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(whole)
+    return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(table)
 
 
 def _rank(rank: float | None) -> str:

@@ -35,7 +35,8 @@ class MethodRank:
 
     method: str
     average_rank: float
-    groups: str  # letters: methods with a letter in common were not shown to differ (Nemenyi)
+    place: int | None  # 1 + the number of methods shown to be better (Nemenyi); None: too few datasets for a test
+    groups: str  # letters: methods with a letter in common were not shown to differ
     score: Estimate  # interquartile mean of standardised losses: 0 is the average method, lower is better
     means: tuple[float, ...]  # of the metric, one per dataset
 
@@ -230,6 +231,12 @@ def _datasets(
     return places
 
 
+def mean_losses(frame: pd.DataFrame, measure: MetricLike, names: Sequence[str], cells: Cells = None) -> Array:
+    """Return what `rank` ranks: a row per dataset, a column per method, those that diverged in some cells last."""
+    places = _datasets(frame, measure, names, CellCounts.of(cells), [])
+    return np.array([place.losses.mean(axis=1) for place in places]).reshape(-1, len(names))
+
+
 def _lost_shares(grid: Grid, names: Sequence[str], states: States) -> dict[str, float]:
     """Return the methods that diverged or became infinite in some cells, with the share of these."""
     infinite = np.isinf(grid.values).sum(axis=0)
@@ -264,11 +271,13 @@ def _rank_methods(
     runs = [standardised(place.losses) for place in places]
     methods = []
     for i in np.argsort(average, kind="stable"):
+        ahead = int((average[i] - average >= difference).sum())
+        place = 1 + ahead if len(places) >= FEWEST_DATASETS else None
         letters = "".join(chr(ord("a") + g) for g, group in enumerate(groups) if i in group)
         own = [values[i] for values in runs]
         score = interquartile_mean_interval(own, generator, level=settings.level, resamples=resamples)
         means = tuple(place.means[i] for place in places)
-        methods.append(MethodRank(names[i], float(average[i]), letters, score, means))
+        methods.append(MethodRank(names[i], float(average[i]), place, letters, score, means))
     return tuple(methods)
 
 

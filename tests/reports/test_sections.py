@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from bench.api import Facts, Figure, Report, Results, Section, Table, Text
+from bench.leaderboard import collect
 from bench.plugins.registry import Registry
 from bench.reports._words import band
 from bench.spec.cell import Outcome
+from bench.store.results import StoredResults
 from bench.store.store import Store
 from tests.fixtures import studies
-from tests.fixtures.results import save_outcomes
+from tests.fixtures.results import fill, save_outcomes, steps
 
 
 def section(name: str, results: Results, **options: Any) -> Section:
@@ -212,6 +214,35 @@ def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Resul
     assert board["average rank"].tolist() == [1.0, 2.0, 3.0]
     (diagram,) = figures(section("critical-difference", ranked))
     assert numbers(diagram)["average rank"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_place_counts_the_methods_shown_to_be_better_as_on_the_site(store: Store) -> None:
+    """Nemenyi's critical difference of 3 methods on 8 datasets is 1.17: neighbours are not told apart."""
+    fill(store, steps(("first", "second", "third")), methods=("first", "second", "third"), datasets=list("abcdefgh"))
+    board = tables(section("leaderboard", StoredResults(store, "made")))[0]
+    assert "critical difference 1.17" in board.caption
+    places = dict(zip(board.data["method"], board.data["place"], strict=True))
+    assert places == {"first": 1, "second": 1, "third": 2}
+    (site,) = (board for board in collect(store).boards if board.dataset is None)
+    assert {entry.method: entry.place for entry in site.entries} == places
+
+
+@pytest.mark.parametrize("datasets", [1, 4])
+def test_without_a_test_over_datasets_nobody_has_a_place(store: Store, datasets: int) -> None:
+    """The method that diverges in all but its best repeat is last, whatever the mean of that one."""
+    outcomes = {
+        (f"set-{d}", method, seed): Outcome("diverged")
+        if method == "third" and seed
+        else Outcome("ok", metrics={"rmse": level + 0.01 * seed})
+        for d in range(datasets)
+        for method, level in (("third", 0.1), ("second", 2.0), ("first", 1.0))
+        for seed in range(6)
+    }
+    board = tables(section("leaderboard", save_outcomes(store, "few", outcomes, ["rmse"])))[0].data
+    assert board["method"].tolist() == ["first", "second", "third"]
+    assert set(board.get("place", ["–"])) == {"–"}
+    if datasets == 1:
+        assert board["repeats"].tolist() == [6, 6, 1]
 
 
 def test_wins_are_antisymmetric(ranked: Results) -> None:
