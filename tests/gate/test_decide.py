@@ -51,6 +51,22 @@ def test_an_unchanged_suite_is_settled_at_the_first_look() -> None:
     assert made.values == 6
 
 
+def test_only_a_baseline_of_few_seeds_is_judged_by_its_range() -> None:
+    """A first look at three seeds goes on: what they show may be gone at ten."""
+    before = spread(1.0, 0.1)
+    after = before + np.where(np.arange(10) < 3, 5.0, np.where(np.arange(10) < 6, -5.0, 0.0))
+    few = gate(
+        baseline(measured({NOISY: {"rmse": before[:4]}})),
+        Measure(measured({NOISY: {"rmse": before[:4] + 5.0}})),
+        Rules(),
+    )
+    assert [row.verdict for row in few.rows] == ["regressed"]
+    measure = Measure(measured({NOISY: {"rmse": after}}))
+    many = gate(baseline(measured({NOISY: {"rmse": before}})), measure, Rules(), looks=(3, 6, 10))
+    assert [row.verdict for row in many.rows] == ["inconclusive"]
+    assert len(measure.asked) == 3
+
+
 @pytest.mark.slow
 def test_looking_often_keeps_the_level() -> None:
     """The same studies tested at every look without spending would fail more often than the level says."""

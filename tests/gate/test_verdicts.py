@@ -139,6 +139,28 @@ def test_why_something_is_missing_is_told() -> None:
     assert [(row.dataset, row.note) for row in rows] == [("wine", "could not run: no file")]
 
 
+@pytest.mark.parametrize(
+    ("about", "note"),
+    [
+        ({"remarks": {("wine", "m"): "could not run: needs classes"}}, "could not run: needs classes"),
+        (
+            {"lost": {("wine", "m"): {"diverged": (0, 1, 2), "failed": (3,)}}},
+            "3 of 10 seeds diverged, 1 of 10 seeds failed",
+        ),
+        ({}, "not in the suite any more"),
+    ],
+)
+def test_a_method_without_any_value_is_missing_with_the_reason(about: dict[str, object], note: str) -> None:
+    then = measured({PLACE: {"rmse": spread(1, 0.1)}, ("wine", "m"): {"rmse": spread(1, 0.1)}})
+    rows = compare(then, measured({PLACE: {"rmse": spread(1, 0.1)}}, **about), Rules())
+    assert [(row.dataset, row.note) for row in rows if row.verdict == "missing"] == [("wine", note)]
+
+
+def test_a_metric_that_is_not_declared_any_more_is_missing() -> None:
+    row = judged("no_such_metric", spread(1, 0.1), spread(1, 0.1))
+    assert (row.verdict, row.note) == ("missing", "no metric of this name is declared any more")
+
+
 def test_cells_that_are_lost_are_a_regression() -> None:
     before = spread(1.0, 0.1)
     after = before.copy()
@@ -151,6 +173,9 @@ def test_cells_that_are_lost_are_a_regression() -> None:
     assert (lost.verdict, lost.note) == ("regressed", "2 of 10 seeds diverged; in the baseline none")
     assert not [row for row in compare(now, now, Rules()) if row.metric == "runs"]
     assert not [row for row in compare(now, then, Rules()) if row.verdict == "regressed"]
+    more = measured({PLACE: {"rmse": after}}, lost={PLACE: {"diverged": (2, 3), "failed": (7,)}})
+    (lost,) = [row for row in compare(now, more, Rules()) if row.metric == "runs"]
+    assert lost.note == "2 of 10 seeds diverged, 1 of 10 seeds failed; in the baseline 2 of 10 seeds diverged"
 
 
 @given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.sampled_from(["rmse", "accuracy", "nll", "picp"]))
@@ -202,6 +227,13 @@ def test_a_value_that_is_no_number_any_more_fails(seeds: int, value: float, verd
     assert f"at {seeds} of 10 seeds where the baseline" in row.note
 
 
+def test_infinite_values_hide_no_missing_ones() -> None:
+    before = spread(1.0, 0.1)
+    row = judged("rmse", before, np.array([math.inf, math.nan, math.nan, *before[3:]]))
+    assert row.verdict == "regressed"
+    assert row.note == "infinite at 1 of 10 seeds where the baseline is finite, and 2 have none"
+
+
 def test_what_was_infinite_before_may_stay_so() -> None:
     before = spread(1.0, 0.1)
     before[3] = math.inf
@@ -232,6 +264,28 @@ def test_one_seed_that_is_far_worse_is_named() -> None:
     assert better.verdict != "regressed"
 
 
+@pytest.mark.parametrize(
+    ("change", "others", "margin", "outlier"),
+    [
+        (3.1, 0.0, 0.01, True),  # the range of the baseline is 1
+        (2.9, 0.0, 0.01, False),
+        (3.1, 0.0, 3.5, False),
+        (3.1, 0.3, 0.01, True),
+        (3.1, 0.32, 0.01, False),  # a change of all seeds, which a test judges
+        (100.0, 5.0, 0.01, True),  # others may improve by much
+    ],
+)
+def test_an_outlier_is_beyond_margin_range_and_the_change_of_the_others(
+    change: float, others: float, margin: float, outlier: bool
+) -> None:
+    before = np.array([math.inf, *np.linspace(1.0, 2.0, 10)])
+    after = before.copy()
+    after[6] += change
+    after[3] -= others
+    row = judged("rmse", before, after, Rules(margins=read_margins({"rmse": margin}, catalogue(), "")))
+    assert (row.verdict == "regressed", "1 outlier among 10 seeds (number 6)" in row.note) == (outlier, outlier)
+
+
 @pytest.mark.parametrize(("change", "verdict"), [(2.0, "regressed"), (0.2, "inconclusive"), (-2.0, "inconclusive")])
 def test_too_few_seeds_for_a_test_are_judged_by_the_range_of_the_baseline(change: float, verdict: Verdict) -> None:
     before = np.array([1.0, 1.1, 1.2, 1.05])
@@ -239,3 +293,19 @@ def test_too_few_seeds_for_a_test_are_judged_by_the_range_of_the_baseline(change
     assert row.verdict == verdict
     assert "4 pairs: too few for a test" in row.note
     assert judged("rmse", before, before + change).verdict == "inconclusive"  # a first look goes on instead
+
+
+def test_few_seeds_regress_beyond_the_margin_only_and_two_never() -> None:
+    same = np.ones(4)  # a range of 0: any change is beyond three of them
+    assert judged("rmse", same, same + 0.004, Rules(few_seeds=True)).verdict == "inconclusive"
+    assert judged("rmse", same, same + 0.006, Rules(few_seeds=True)).verdict == "regressed"
+    assert judged("rmse", same[:3], same[:3] + 5.0, Rules(few_seeds=True)).verdict == "regressed"
+    assert judged("rmse", same[:2], same[:2] + 5.0, Rules(few_seeds=True)).verdict == "inconclusive"
+
+
+def test_the_range_of_few_seeds_is_that_of_distances_to_a_target() -> None:
+    """Values on both sides of PICP's target 0.9973, all equally far from it."""
+    before = np.array([0.9946, 1.0, 0.9946, 1.0])
+    row = judged("picp", before, np.full(4, 0.9840), Rules(few_seeds=True))
+    assert row.margin < row.worse_by < 3 * np.ptp(before)
+    assert row.verdict == "regressed"
