@@ -57,6 +57,16 @@ from bench.api import Method
 class Mine(Method):
     """Trains as usual."""
 '''
+FAILING_PLUGIN = (
+    PLUGIN
+    + '''
+    def finish(self, net, train, validation, tape):
+        """Fail where a row is far from the others, which one of the ten splits has."""
+        if train.x.max() > 1.92:
+            raise ValueError("a row is too far from the others")
+        return super().finish(net, train, validation, tape)
+'''
+)
 FILES = ("suite.toml", "mine.py", "known.db", "known.json", "now.db")
 MARGIN = 0.005  # of rmse: 0.5 % of its mean, which is 1
 NOISE = np.random.default_rng(5).normal(size=SEEDS)
@@ -125,6 +135,7 @@ CASES = (
     Case("rmse NaN at one seed", _set({4: math.nan})),
     Case("rmse not computed any more", _set(dict.fromkeys(range(SEEDS)))),
     Case("a cell that diverges", _status("diverged", range(4, 5))),
+    Case("a missing cell: the method fails on the rows of one seed", _nothing, FAILING_PLUGIN),
     Case("a method that diverges at every seed", _status("diverged", range(SEEDS))),
     Case("one seed 100 times worse", _set({4: 100.0})),
     Case("worse by one standard deviation over seeds", _set(_moved(0.05, 0.005))),
@@ -147,7 +158,7 @@ def demonstrations() -> Iterator[tuple[str, int, str]]:
             _copy(folder / "known.db", folder / "now.db")
             (folder / "mine.py").write_text(case.plugin, "utf-8")
             if case.plugin != PLUGIN:
-                _uqbench(folder, "run", "suite.toml", "--plugin", "mine.py", "--store", "now.db")
+                _uqbench(folder, "run", "suite.toml", "--plugin", "mine.py", "--store", "now.db", wanted=(0, 1))
                 _make_known(folder / "now.db")
             with sqlite3.connect(folder / "now.db") as store:
                 case.plant(store)

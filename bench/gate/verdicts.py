@@ -173,14 +173,13 @@ def _test(row: MetricComparison, metric: Metric, before: Array, after: Array, ru
         note = "" if identical else "no seed has a number on both sides"
         return replace(row, verdict="identical" if identical else "inconclusive", note=note)
     worse = losses(after, metric) - losses(before, metric)
-    centre = losses(before, metric) if metric.direction == "target" else before
     row = replace(
         row,
         baseline=float(before.mean()),
         now=float(after.mean()),
         worse_by=float(worse.mean()),
         difference=float(-worse.mean() if metric.direction == "higher" else worse.mean()),
-        margin=margin_of(metric, rules.margins).of(float(centre.mean())),
+        margin=margin_of(metric, rules.margins).of(float(before.mean())),
     )
     if identical:
         return replace(row, verdict="identical")

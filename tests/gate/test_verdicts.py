@@ -1,6 +1,7 @@
 """Verdicts on numbers whose truth is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,12 +81,18 @@ def test_noise_is_inconclusive_and_says_what_it_could_have_seen() -> None:
     row = judged("rmse", generator.normal(1, 0.2, 10), generator.normal(1, 0.2, 10))
     assert row.verdict == "inconclusive"
     assert "10 pairs would have shown 0." in row.note
+    wide = Rules(margins=read_margins({"rmse": row.margin + 0.1}, catalogue(), ""))
+    more = judged("rmse", *(np.random.default_rng(3).normal(1, 0.2, (2, 10))), wide)  # the same numbers
+    seen = [float(one.note.removeprefix("10 pairs would have shown ").split()[0]) for one in (row, more)]
+    assert seen[1] - seen[0] == pytest.approx(0.1, abs=0.002)  # a change is detected beyond the margin
 
 
 def test_the_same_change_in_every_pair_is_no_noise() -> None:
     before = spread(1.0, 0.1)
     assert judged("rmse", before, before + 0.5).verdict == "regressed"
     assert judged("rmse", before, before - 0.5).verdict == "improved"
+    within = judged("rmse", before, before + 0.004)  # the margin is 0.005
+    assert (within.verdict, within.p_worse) == ("equivalent", 1.0)
 
 
 def test_a_real_change_within_the_margin_is_equivalent() -> None:
@@ -95,6 +102,12 @@ def test_a_real_change_within_the_margin_is_equivalent() -> None:
     row = judged("rmse", before, after, rules)
     assert (row.verdict, row.note) == ("equivalent", "worse, within the margin")
     assert judged("rmse", before, after).verdict == "regressed"  # 0.5 % is the default
+
+
+def test_a_real_change_as_large_as_the_margin_is_said_to_be_perhaps_within_it() -> None:
+    before = spread(1.0, 0.1)
+    row = judged("rmse", before, before + 0.005 * spread(1, 0.1))
+    assert (row.verdict, row.note) == ("inconclusive", "worse, but perhaps within the margin 0.005")
 
 
 def test_p_values_are_scipys_and_corrected_by_holm() -> None:
@@ -107,6 +120,25 @@ def test_p_values_are_scipys_and_corrected_by_holm() -> None:
     assert rows[-1].margin == pytest.approx(0.005 * before["rmse"].mean())
     assert [row.p_worse for row in rows] == pytest.approx(p)
     assert min(row.p_worse_adjusted for row in rows) == pytest.approx(3 * min(p))
+    for row in rows:
+        below = scipy.stats.ttest_1samp(moved[row.metric], row.margin, alternative="less").pvalue
+        above = scipy.stats.ttest_1samp(moved[row.metric], -row.margin, alternative="greater").pvalue
+        assert row.p_equivalent == pytest.approx(max(below, above))
+
+
+@pytest.mark.parametrize(("settled", "verdict"), [("equivalent", "inconclusive"), ("regressed", "regressed")])
+def test_what_was_settled_at_an_earlier_look_stays_in_the_family(settled: Verdict, verdict: Verdict) -> None:
+    """Holm's factor is 2 beside a hypothesis that was not rejected, 1 beside one that was."""
+    generator = np.random.default_rng(2)
+    before = generator.normal(1, 0.1, 10)
+    (row,) = compare(
+        measured({PLACE: {"rmse": before}}),
+        measured({PLACE: {"rmse": before + generator.normal(0.1, 0.1, 10)}}),
+        Rules(),
+    )
+    alpha, earlier = 1.5 * row.p_worse, replace(row, metric="mae", verdict=settled)
+    assert [one.verdict for one in decide([row], alpha, 0.05)] == ["regressed"]
+    assert [one.verdict for one in decide([row], alpha, 0.05, [earlier])] == [verdict]
 
 
 def test_what_is_identical_does_not_weaken_the_others() -> None:

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from bench.gate.values import Measured
 from bench.gate.verdicts import Rules
-from tools.gate_validity import Pool, correlation, detection, false_alarms
+from tools.gate_validity import Pool, alarms_of_divergence, correlation, detection, false_alarms
 
 PLACE = ("toy", "m")
 
@@ -32,3 +33,11 @@ def test_alarms_are_rare_and_a_shift_is_caught_the_better_the_pairs_are_tied(poo
     tight, tied, untied = (detection(pool, rules, 30, 10, kind, generator) for kind in (0.1, "splits", "seeds"))
     assert tight == 1.0
     assert tight > tied > untied
+
+
+def test_a_method_that_diverges_by_chance_raises_the_alarms_of_two_binomial_counts(pool: Pool) -> None:
+    """A gate fails where more cells diverge now than in the baseline: the table shows it as not promised."""
+    counts = scipy.stats.binom(10, 0.3).pmf(np.arange(11))
+    expected = (1.0 - np.square(counts).sum()) / 2.0
+    found = alarms_of_divergence(pool, Rules(), 150, 10, 0.3, np.random.default_rng(2))
+    assert found == pytest.approx(expected, abs=0.12)  # three standard errors
