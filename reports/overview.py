@@ -1,6 +1,7 @@
 """What was run and what came out of it: every method against the baseline, in words, verdicts and one figure."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -46,9 +47,9 @@ class Overview(Report):
         drawn = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
         if drawn:
             blocks.append(_figure(results, drawn))
-            on_rows = row_tests(results, drawn)
-            if on_rows:
-                blocks.append(Text(_on_other_rows(drawn, on_rows)))
+            on_rows, untested = row_tests(results, drawn)
+            if on_rows or untested:
+                blocks.append(Text(_on_other_rows(drawn, on_rows, untested)))
             blocks.append(_evidence(drawn, on_rows))
             blocks.append(Text(f"{_tests(drawn)} {EXPLAINED}"))
         if not any(found.values()):
@@ -154,8 +155,10 @@ def _seeds_needed(comparison: stats.Comparison) -> str:
     return f"{middle.pairs_for_margin}{'' if middle.plan_is_possible else f' ({middle.split_count} splits exist)'}"
 
 
-def _on_other_rows(found: Mapping[Metric, Sequence[stats.Comparison]], on_rows: Mapping[Place, float]) -> str:
-    """Return which verdicts on seeds of one test set were not shown for other rows."""
+def _on_other_rows(
+    found: Mapping[Metric, Sequence[stats.Comparison]], on_rows: Mapping[Place, float], untested: Mapping[Place, str]
+) -> str:
+    """Return which verdicts on seeds of one test set were not shown for other rows, or not tested for them."""
     alpha = stats.Settings().alpha
     decided = [
         (comparison.a, row)
@@ -165,16 +168,36 @@ def _on_other_rows(found: Mapping[Metric, Sequence[stats.Comparison]], on_rows: 
         if row.verdict in ("better", "worse") and (comparison.a, row.dataset, row.metric) in on_rows
     ]
     weak = [(a, row) for a, row in decided if on_rows[a, row.dataset, row.metric] >= alpha]
-    datasets = ", ".join(dict.fromkeys(dataset for _, dataset, _ in on_rows))
-    text = (
-        f"Repeats of {datasets} are seeds on one test set: verdicts "
-        'are about these rows. "p, other test rows" also takes the rows as a sample (seeds and rows crossed, from the '
-        "stored predictions, Holm)."
-    )
+    datasets = ", ".join(dict.fromkeys(dataset for _, dataset, _ in [*on_rows, *untested]))
+    texts = [f"Repeats of {datasets} are seeds on one test set: verdicts are about these rows."]
+    if on_rows:
+        texts.append(
+            '"p, other test rows" also takes the rows as a sample (seeds and rows crossed, from the stored '
+            "predictions, Holm)."
+        )
     if weak:
         names = "; ".join(f"{a} {row.verdict} by {row.metric} on {row.dataset}" for a, row in weak)
-        return f"{text} Not shown for other rows of the same kind: {names}."
-    return f"{text} Every better and worse was shown for other rows, too." if decided else text
+        texts.append(f"Not shown for other rows of the same kind: {names}.")
+    elif decided:
+        texts.append(f"Every better and worse {'that was tested so ' * bool(untested)}was shown for other rows, too.")
+    if untested:
+        texts.append(f"Not tested for other rows: {_untested(untested, on_rows)}.")
+    return " ".join(texts)
+
+
+def _untested(untested: Mapping[Place, str], on_rows: Mapping[Place, float]) -> str:
+    """Return what was not tested for other rows, and why; datasets of which the same is said together."""
+    methods: dict[tuple[str, str, str], list[str]] = {}
+    for (method, dataset, metric), reason in untested.items():
+        methods.setdefault((metric, reason, dataset), []).append(method)
+    counts = Counter((metric, dataset) for _, dataset, metric in [*untested, *on_rows])
+    datasets: dict[tuple[str, str, str], list[str]] = {}
+    for (metric, reason, dataset), own in methods.items():
+        names = "all methods" if len(own) == counts[metric, dataset] else ", ".join(own)
+        datasets.setdefault((metric, reason, names), []).append(dataset)
+    return "; ".join(
+        f"{metric} on {', '.join(own)} ({reason}: {names})" for (metric, reason, names), own in datasets.items()
+    )
 
 
 def _evidence(found: dict[Metric, list[stats.Comparison]], on_rows: Mapping[Place, float]) -> Table:

@@ -37,6 +37,15 @@ HALF = 0.5 / math.sqrt(2.0)  # half a standard deviation over seeds, in standard
 
 
 @dataclass(frozen=True)
+class OtherRows:
+    """What the test over seeds and test rows says of a verdict on seeds of one test set."""
+
+    shown: bool  # the verdict is better or worse, and this test says the same
+    p: float  # corrected for the family; NaN: not tested
+    untested: str = ""  # why not, in words
+
+
+@dataclass(frozen=True)
 class Against:
     """A method against the baseline of its board."""
 
@@ -46,6 +55,7 @@ class Against:
     low: float = math.nan  # 95 % interval, not corrected
     high: float = math.nan
     posterior: Posterior | None = None  # of the difference on another dataset; below is better by the margin
+    other_rows: OtherRows | None = None  # where repeats are seeds on one test set
 
 
 def decide_on_dataset(

@@ -10,12 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bench.leaderboard.against import Against, decide_on_dataset, needed_on_dataset
+from bench.leaderboard.other_rows import OneTestSet, with_other_rows
 from bench.leaderboard.rows import Row, protocol_notes
 from bench.metrics import Metric
 from bench.stats import (
     CellCounts,
     Repetition,
     Settings,
+    StoredRows,
     adjust_p_values,
     bca_interval,
     cut_interval,
@@ -74,13 +76,14 @@ class Selection:
     """Rows to be ranked by one metric, with their values of it."""
 
     rows: Sequence[Row]
-    values: pd.DataFrame  # columns dataset, method, split, seed, metric, value
+    values: pd.DataFrame  # columns dataset, method, split, seed, key, metric, value
     metric: Metric
     task: str
     device: str | None  # None: results of all devices together
     baseline: str | None = None  # of the suite
     entered: frozenset[str] = frozenset()  # methods that entered after the version that is continued
     version: str = ""  # which that is
+    stored: StoredRows | None = None  # predictions, for datasets whose repeats are seeds on one test set
 
 
 def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> Board:
@@ -93,7 +96,8 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     listed below without one: their repeats that went well are not the repeats of the others. Methods that entered after
     a frozen version have none either, so that they do not move those of the others.
 
-    Beside that, every method is compared with the baseline, in a family of the methods without the baseline.
+    Beside that, every method is compared with the baseline, in a family of the methods without the baseline. Where
+    repeats are seeds on one test set, these verdicts are also tested for other rows.
     """
     rows = chosen.rows
     methods = [row.method for row in rows]
@@ -136,6 +140,8 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     notes = [*protocol_notes(rows), *_apart(rows, finite, placed), *([related.note] if related.note else [])]
     if shared:
         notes.append(f"several seeds share each of {units.shape[1]} splits: tests and intervals are of their means")
+    if _is_one_test_set(related, chosen.metric):
+        notes.append("repeats are seeds on one test set: places, ties and verdicts are about its rows")
     if later.any():
         notes.append(entered_note([m for m, new in zip(methods, later, strict=True) if new], chosen.version))
     subject = (rows[0].suite, chosen.task, rows[0].dataset, chosen.metric.name, chosen.device)
@@ -161,17 +167,22 @@ def _against_baseline(
     against = {methods[i]: one for i, one in found.items()}
     if not against:
         return board
-    entries = tuple(replace(entry, against=against.get(entry.method)) for entry in board.entries)
     size = sum(i in found for i in families[0])
     decision = f"{related.test}, Holm over {size} method{'s' * (size != 1)}"
     needed = needed_on_dataset(found, str(chosen.baseline), gaps.shape[1], share, existing, settings)
     notes = (*board.notes, needed) if needed else board.notes
-    if related.kind == "seeds":
-        notes = (
-            *notes,
-            "repeats are seeds on one test set: verdicts are about its rows; a report tests other rows, too",
-        )
+    if chosen.stored is not None and _is_one_test_set(related, chosen.metric):
+        tested = OneTestSet(chosen.values, chosen.stored, chosen.metric, str(chosen.baseline))
+        names = [[methods[i] for i in family] for family in families]
+        against, more = with_other_rows(against, names, tested, settings)
+        notes = (*notes, *more)
+    entries = tuple(replace(entry, against=against.get(entry.method)) for entry in board.entries)
     return replace(board, entries=entries, baseline=chosen.baseline, decision=decision, notes=notes)
+
+
+def _is_one_test_set(related: Repetition, metric: Metric) -> bool:
+    """Return whether values are about the rows of one test set; costs are not about rows."""
+    return related.kind == "seeds" and metric.family != "cost"
 
 
 def entered_note(methods: Sequence[str], version: str) -> str:

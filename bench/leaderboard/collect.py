@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.metrics import Metric, catalogue, declaration, find_declaration
 from bench.plugins.registry import PluginSource
-from bench.stats import CellCounts, Settings, methods_with_equal_draws
+from bench.stats import CellCounts, Settings, StoredRows, methods_with_equal_draws
+from bench.stats.stored_rows import ARRAYS
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -168,10 +169,11 @@ def _boards(
     frame = frame.assign(device=frame["key"].map(sources))
     cells = results.cells.assign(device=results.cells["key"].map(sources))
     counts = CellCounts.of(results.cells)
+    stored = StoredRows(partial(results.store.load_arrays, only=ARRAYS))
 
     def selected(chosen: Selection, dataset: str | None) -> tuple[Selection, tuple[str, ...]]:
         """Return the selection with its baseline and what a frozen version says of its board."""
-        chosen = replace(chosen, baseline=results.baseline)
+        chosen = replace(chosen, baseline=results.baseline, stored=stored)
         place = (results.suite, dataset, chosen.metric.name, chosen.device)
         if frozen is None or place not in frozen.places:
             return chosen, ()

@@ -132,4 +132,5 @@ def _against(against: Against | None) -> dict[str, Any] | None:
     fields = _fields(against, "verdict", "p", "difference", "low", "high")
     one = against.posterior
     posterior = None if one is None else {"better": one.below, "within": one.within, "worse": one.above}
-    return {**fields, "posterior": posterior}
+    rows = None if against.other_rows is None else asdict(against.other_rows)
+    return {**fields, "posterior": posterior, "other_rows": rows}

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from bench.leaderboard.against import Against
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.metrics import Metric
@@ -27,6 +28,7 @@ class Cell:
     number: str = ""
     interval: str = ""
     picture: Markup = NOTHING
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,15 +165,25 @@ def _against(entry: Entry, board: Board, gap: Column) -> Cell:
         return Cell("–")
     if board.dataset is not None:
         ends = format_interval(one.low, one.high, gap.decimals)
-        return Cell(
-            one.verdict, _to_sort(one.difference), f"{format_number(one.difference, gap.decimals, sign=True)} {ends}"
-        )
+        difference = f"{format_number(one.difference, gap.decimals, sign=True)} {ends}"
+        return Cell(one.verdict, _to_sort(one.difference), difference, remark=_on_other_rows(one))
     expected = (
         ""
         if one.posterior is None
         else f"next dataset: {one.posterior.below:.2f} better, {one.posterior.above:.2f} worse"
     )
     return Cell(one.verdict, _to_sort(one.difference), expected)
+
+
+def _on_other_rows(one: Against) -> str:
+    """Return whether better or worse was also shown for other test rows, in words; '' where repeats have other rows."""
+    if one.other_rows is None or one.verdict == "not shown to differ":
+        return ""
+    if one.other_rows.untested:
+        return "not tested for other rows"
+    p = one.other_rows.p
+    words = "also for other rows" if one.other_rows.shown else "not shown for other rows"
+    return f"{words} (p {'< 0.001' if p < 0.001 else f'= {p:.2g}'})"
 
 
 def _to_sort(value: float) -> str:

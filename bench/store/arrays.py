@@ -11,7 +11,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +55,14 @@ class ArrayFiles:
             write_whole(path, lambda file: file.write(content))
         return name
 
-    def load(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays in the file of this name, or None if it does not exist."""
+    def load(self, name: str, only: Collection[str] | None = None) -> dict[str, NDArray[Any]] | None:
+        """Return the arrays in the file of this name, all or `only` some, or None if it does not exist."""
         path = self.path(name)
         if path is None:
             return None
         try:
             with np.load(io.BytesIO(self.read(path)), allow_pickle=False) as content:
-                return {key: content[key] for key in content.files}
+                return {key: content[key] for key in content.files if only is None or key in only}
         except (zipfile.BadZipFile, EOFError) as error:
             raise UserError(f"{path}: not a file of arrays ({error})") from error
 

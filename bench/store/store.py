@@ -7,7 +7,7 @@ imported from a store.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -223,12 +223,12 @@ class Store:
         order = (wanted.c.dataset, wanted.c.method, wanted.c.seed)
         return self.database.rows(query.where(wanted.c.suite == suite).order_by(*order))
 
-    def load_arrays(self, key: str) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays of a cell, or None if it has none."""
+    def load_arrays(self, key: str, only: Collection[str] | None = None) -> dict[str, NDArray[Any]] | None:
+        """Return the arrays of a cell, all or `only` some by name, or None if it has none."""
         with self.database.reading() as connection:
             name = connection.execute(select(cells.c.arrays).where(cells.c.key == key)).scalar()
         with user_errors(self.address):
-            return self.arrays.load(str(name)) if name else None
+            return self.arrays.load(str(name), only) if name else None
 
     def searches(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the stored hyper-parameter searches of these cells, as JSON by key."""

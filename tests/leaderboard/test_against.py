@@ -58,7 +58,7 @@ def test_the_family_is_that_of_the_methods_and_not_of_their_pairs(store: Store) 
     against = {entry.method: entry.against for entry in board.entries}
     assert [one.p for m in "acd" if (one := against[m])] == pytest.approx(p.tolist())
     assert board.decision == "paired t-test (seeds on one split), Holm over 3 methods"
-    assert board.notes[-1].startswith("repeats are seeds on one test set: verdicts are about its rows")
+    assert "repeats are seeds on one test set: places, ties and verdicts are about its rows" in board.notes
 
 
 def test_a_method_without_all_its_repeats_is_not_tested_against_the_baseline(store: Store) -> None:

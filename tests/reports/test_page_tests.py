@@ -1,7 +1,8 @@
 """The tests of a page: one family for each question, and one result for a comparison in every section."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from bench.spec.cell import Outcome
 from bench.stats import compare, compare_all_pairs, critical_difference, holm
 from bench.store.results import StoredResults
 from bench.store.store import Store
-from tests.fixtures.results import save_outcomes
+from tests.fixtures.results import save_classifiers, save_outcomes
 
 METHODS = ("a", "base", "b", "c", "d")
 DATASETS = tuple(f"set-{n}" for n in range(7))
@@ -29,11 +30,15 @@ Page = Callable[..., StoredResults]
 def page(store: Store) -> Page:
     """Results in which some differences are close to the threshold: other families would decide otherwise."""
 
-    def build(baseline: str | None = "base", size: float = 3.0) -> StoredResults:
+    def build(
+        baseline: str | None = "base", size: float = 3.0, kinds: Mapping[str, str] = MappingProxyType({})
+    ) -> StoredResults:
         random = np.random.default_rng(3)
         outcomes = {
             (dataset, method, seed): Outcome(
-                "ok", metrics={metric: float(random.normal(size * (n % 3))) for metric in METRICS}
+                "ok",
+                metrics={metric: float(random.normal(size * (n % 3))) for metric in METRICS},
+                training={"repeats": {"kind": kinds.get(dataset, "splits"), "test_share": 0.1}} if kinds else {},
             )
             for dataset in DATASETS
             for n, method in enumerate(METHODS)
@@ -135,32 +140,13 @@ def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
     assert "(1) other tests on datasets, all pairs (Holm over 70 tests)" in families_text(results)
 
 
-def predicted(store: Store, errors: int, kind: str = "seeds", rows: int = 60) -> StoredResults:
-    """Two classifiers that err on different rows, almost alike with every seed: the baseline on 18 of 60 rows."""
-    random = np.random.default_rng(5)
-    observed, outcomes, row = random.integers(0, 2, rows), {}, np.arange(rows)
-    hard = {"base": row < 18, "a": row >= rows - errors}
-    for method, wrong in hard.items():
-        for seed in range(8):
-            missed = np.where(random.random(rows) < 0.02, ~wrong, wrong)
-            chosen = np.where(missed, 1 - observed, observed)
-            arrays = {"observed": observed, "mean": np.eye(2)[chosen], "variance": np.zeros((rows, 2))}
-            outcomes["set", method, seed] = Outcome(
-                "ok",
-                metrics={"accuracy": float((chosen == observed).mean())},
-                training={"repeats": {"kind": kind, "test_share": 0.5}},
-                arrays=arrays,
-            )
-    return save_outcomes(store, "made", outcomes, ["accuracy"], "base")
-
-
 def texts(results: StoredResults) -> str:
     return " ".join(block.text for block in section("overview", results).blocks if isinstance(block, Text))
 
 
 @pytest.mark.parametrize(("errors", "holds"), [(12, False), (1, True)])
 def test_verdicts_on_one_test_set_say_whether_they_hold_for_other_rows(store: Store, errors: int, holds: bool) -> None:
-    results = predicted(store, errors)
+    results = save_classifiers(store, {"a": errors})
     (row,) = evidence(results).to_dict("records")
     assert row["verdict"] == "better"  # the seeds alone are sure of both
     p = row["p, other test rows"]
@@ -173,4 +159,21 @@ def test_verdicts_on_one_test_set_say_whether_they_hold_for_other_rows(store: St
 
 @pytest.mark.parametrize("kind", ["splits", "independent"])
 def test_repeats_with_other_rows_need_no_such_test(store: Store, kind: str) -> None:
-    assert "p, other test rows" not in evidence(predicted(store, 1, kind))
+    assert "p, other test rows" not in evidence(save_classifiers(store, {"a": 1}, kind))
+
+
+def test_verdicts_without_stored_predictions_are_said_to_be_untested_for_other_rows(store: Store) -> None:
+    results = save_classifiers(store, {"a": 1, "b": 1}, without=["b"])
+    found = evidence(results).set_index("method")["p, other test rows"]
+    assert found["b"] == "–" != found["a"]
+    assert "Every better and worse that was tested so was shown for other rows, too." in texts(results)
+    assert "Not tested for other rows: accuracy on set (predictions are not stored: b)." in texts(results)
+
+
+def test_methods_and_datasets_that_were_not_tested_for_other_rows_are_said_together(page: Page) -> None:
+    """This store holds no predictions; the other datasets have other rows for every repeat."""
+    results = page(kinds=dict.fromkeys(DATASETS[:2], "seeds"))
+    expected = "Not tested for other rows: rmse on set-0, set-1 (predictions are not stored: all methods)."
+    assert "Repeats of set-0, set-1 are seeds on one test set: verdicts are about these rows." in texts(results)
+    assert expected in texts(results)
+    assert "p, other test rows" not in evidence(results)
