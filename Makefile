@@ -67,6 +67,7 @@ docs: .venv/installed-test
 validity: .venv/installed
 	$(BIN)/python -m tools.validity_tables docs/statistics.md
 	$(BIN)/python -m tools.validity_of_histories docs/gate.md
+	$(BIN)/python -m tools.validity_of_gates docs/gate.md
 
 # The README's picture: the report of the demo, as a browser shows it.
 CHROMIUM ?= chromium

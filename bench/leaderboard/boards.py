@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -137,7 +138,11 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
         behind = None if math.isnan(gap) else (gap, gap_low, gap_high)
         entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
     test = f"{related.test}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
-    notes = [*protocol_notes(rows), *_apart(rows, finite, placed), *([related.note] if related.note else [])]
+    notes = [
+        *protocol_notes(rows),
+        *_apart(rows, finite, whole.sum(axis=1), placed, shared=shared),
+        *([related.note] if related.note else []),
+    ]
     if shared:
         notes.append(f"several seeds share each of {units.shape[1]} splits: tests and intervals are of their means")
     if _is_one_test_set(related, chosen.metric):
@@ -269,9 +274,13 @@ def _intervals(numbers: Array, share: float, settings: Settings) -> Array:
     return ends
 
 
-def _apart(rows: Sequence[Row], finite: Mask, placed: Mask) -> list[str]:
-    """Return why methods have no place, in words."""
-    few = [row.method for row, own in zip(rows, finite, strict=True) if own.sum() == row.planned < FEWEST_PAIRS]
+def _apart(rows: Sequence[Row], finite: Mask, counts: NDArray[Any], placed: Mask, *, shared: bool) -> list[str]:
+    """Return why methods have no place, in words; `counts` are of independent repeats (of splits, where shared)."""
+    few = [
+        row.method
+        for row, own, count in zip(rows, finite, counts, strict=True)
+        if own.sum() == row.planned and count < FEWEST_PAIRS
+    ]
     lacking = [
         f"{row.method} ({int(own.sum())} of {row.planned})"
         for row, own in zip(rows, finite, strict=True)
@@ -279,7 +288,8 @@ def _apart(rows: Sequence[Row], finite: Mask, placed: Mask) -> list[str]:
     ]
     notes = []
     if few:
-        notes.append(f"no place: {', '.join(few)}; fewer than {FEWEST_PAIRS} repeats cannot be tested")
+        unit = "splits" if shared else "repeats"
+        notes.append(f"no place: {', '.join(few)}; fewer than {FEWEST_PAIRS} {unit} cannot be tested")
     if lacking:
         notes.append(f"no place without a value in every repeat: {', '.join(lacking)}")
     if not few and not placed.any() and len(rows) - len(lacking) == 1:

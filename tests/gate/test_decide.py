@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from bench.gate.decide import gate
 from bench.gate.environment_diff import differences, same_machine
@@ -65,6 +66,23 @@ def test_only_a_baseline_of_few_seeds_is_judged_by_its_range() -> None:
     many = gate(baseline(measured({NOISY: {"rmse": before}})), measure, Rules(), looks=(3, 6, 10))
     assert [row.verdict for row in many.rows] == ["inconclusive"]
     assert len(measure.asked) == 3
+
+
+def test_every_look_has_its_part_of_the_level_and_one_without_tests_has_none() -> None:
+    """Looks at 5 and 10 seeds have half of the level each; one at 3 seeds, too few for a test, has none of it."""
+    generator = np.random.default_rng(4)
+    before = generator.normal(1.0, 0.1, 10)
+    after = before + generator.normal(0.1, 0.1, 10)
+    margin = 0.005 * before[:5].mean()
+    p = scipy.stats.ttest_1samp((after - before)[:5], margin, alternative="greater").pvalue
+    for alpha, looks in ((p / 0.75, 2), (p / 0.45, 1)):
+        measure = Measure(measured({NOISY: {"rmse": after}}))
+        gate(baseline(measured({NOISY: {"rmse": before}})), measure, Rules(alpha=alpha), looks=(5, 10))
+        assert len(measure.asked) == looks
+    p = scipy.stats.ttest_1samp(after - before, 0.005 * before.mean(), alternative="greater").pvalue
+    measure = Measure(measured({NOISY: {"rmse": after}}))
+    made = gate(baseline(measured({NOISY: {"rmse": before}})), measure, Rules(alpha=p / 0.9), looks=(3, 10))
+    assert [row.verdict for row in made.rows] == ["regressed"]
 
 
 @pytest.mark.slow

@@ -77,13 +77,12 @@ def test_few_pairs_are_inconclusive_however_large_the_change() -> None:
 
 
 def test_noise_is_inconclusive_and_says_what_it_could_have_seen() -> None:
-    generator = np.random.default_rng(3)
-    row = judged("rmse", generator.normal(1, 0.2, 10), generator.normal(1, 0.2, 10))
+    before, after = np.random.default_rng(3).normal(1, 0.2, (2, 10))
+    row = judged("rmse", before, after)
     assert row.verdict == "inconclusive"
     assert "10 pairs would have shown 0." in row.note
-    wide = Rules(margins=read_margins({"rmse": row.margin + 0.1}, catalogue(), ""))
-    more = judged("rmse", *(np.random.default_rng(3).normal(1, 0.2, (2, 10))), wide)  # the same numbers
-    seen = [float(one.note.removeprefix("10 pairs would have shown ").split()[0]) for one in (row, more)]
+    wider = judged("rmse", before, after, Rules(margins=read_margins({"rmse": row.margin + 0.1}, catalogue(), "")))
+    seen = [float(one.note.removeprefix("10 pairs would have shown ").split()[0]) for one in (row, wider)]
     assert seen[1] - seen[0] == pytest.approx(0.1, abs=0.002)  # a change is detected beyond the margin
 
 

@@ -96,6 +96,21 @@ def test_seeds_that_share_splits_are_compared_by_the_means_of_splits(store: Stor
     assert (behind[1] <= low + 1e-9, behind[2] >= high - 1e-9) == (True, True)
 
 
+def test_fewer_than_five_splits_give_no_place_however_many_seeds_they_have(store: Store) -> None:
+    results = []
+    for method, level in (("a", 1.0), ("b", 2.0)):
+        for seed in range(12):
+            made = replace(cell(spec("one", method, seed)), split=seed % 3)
+            repeats = {"repeats": {"kind": "independent", "test_share": 0.1}}
+            metrics = {"rmse": level + 0.01 * seed}
+            results.append((made, Outcome("ok", metrics=metrics, training=repeats, environment=ENVIRONMENT)))
+    store.want(SuiteRecord("made", "A made suite", None, [], "{}"), [made for made, _ in results])
+    store.save(results, "made")
+    board = one_board(store)
+    assert [(entry.method, entry.place) for entry in board.entries] == [("a", None), ("b", None)]
+    assert "no place: a, b; fewer than 5 splits cannot be tested" in board.notes
+
+
 def test_the_interval_holds_students(store: Store) -> None:
     """The hull of two intervals is never shorter than one of them, and with few repeats it is Student's."""
     value = steps(METHODS, noise=0.5)
@@ -175,6 +190,26 @@ def test_a_method_that_diverges_mostly_is_not_first_and_erases_nobody(store: Sto
     assert [(entry.method, entry.place) for entry in board.entries] == [("a", 1), ("b", 2), ("c", None)]
     assert board.entries[2].groups == ""
     assert "no place without a value in every repeat: c (1 of 10)" in board.notes
+
+
+def test_a_method_without_all_its_repeats_moves_no_place(store: Store) -> None:
+    """It would be better than all others at the nine repeats that it has."""
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        diverged = method == "a" and seed == 0
+        return float("nan") if diverged else steps(["a", "b", "c"], noise=0.05)(dataset, method, seed, metric)
+
+    fill(store, value, methods=["a", "b", "c"], seeds=10)
+    board = one_board(store)
+    assert [(entry.method, entry.place) for entry in board.entries] == [("b", 1), ("c", 2), ("a", None)]
+    assert board.test.endswith("Holm over 1 pair of methods")
+
+
+def test_a_method_that_is_alone_has_no_place(store: Store) -> None:
+    fill(store, lambda d, m, seed, metric: float("nan") if (m, seed) == ("b", 0) else 1.0 + seed, methods=["a", "b"])
+    board = one_board(store)
+    assert [(entry.method, entry.place) for entry in board.entries] == [("a", None), ("b", None)]
+    assert "no place: there is no other method to test against" in board.notes
 
 
 def test_infinite_values_are_counted_not_averaged(store: Store) -> None:
