@@ -269,6 +269,24 @@ def test_the_overall_board_ranks_the_same_on_every_dataset(store: Store) -> None
     assert all(entry.low <= entry.score <= entry.high for entry in board.entries)
 
 
+def test_fewer_than_five_datasets_give_neither_places_nor_groups(store: Store) -> None:
+    fill(store, steps(METHODS), methods=METHODS, datasets=["d1", "d2", "d3", "d4"])
+    assert {(entry.place, entry.groups) for entry in one_board(store, None).entries} == {(None, "")}
+
+
+@pytest.mark.parametrize("diverged", [1, 6])
+def test_a_method_that_diverges_on_a_dataset_is_last_there_over_all_datasets(store: Store, diverged: int) -> None:
+    """It is the best on five datasets and the last of four on the sixth: the average of its ranks is 9 / 6."""
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        lost = (dataset, method) == ("d0", "a") and seed < diverged
+        return float("nan") if lost else steps(METHODS, noise=0.01)(dataset, method, seed, metric)
+
+    fill(store, value, methods=METHODS, datasets=[f"d{n}" for n in range(6)])
+    ranks = {entry.method: entry.value for entry in one_board(store, None).entries}
+    assert ranks == pytest.approx({"a": 9 / 6, "b": 11 / 6, "c": 17 / 6, "d": 23 / 6})
+
+
 def test_whole_block() -> None:
     everything = {(d, m) for d in "123456" for m in "abc"}
     assert whole_block(everything) == (list("123456"), list("abc"), [])

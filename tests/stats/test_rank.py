@@ -88,6 +88,25 @@ def test_a_method_that_diverged_in_some_cells_is_behind_those_that_did_not(resul
     assert ranks["good"] == pytest.approx(2.0)  # it lost fewer
 
 
+def test_infinite_values_are_behind_all_finite_ones(results: Results) -> None:
+    values: dict[tuple[str, str], list[float | str]] = {place: list(v) for place, v in study().items()}
+    values["d0", "best"][0] = float("inf")
+    found = rank(results(values)[0], RMSE, cells=results(values)[1])
+    assert {one.method: one.average_rank for one in found.methods} == pytest.approx(
+        {"best": 1.2, "good": 1.9, "bad": 2.9}
+    )
+    assert "d0: best diverged or became infinite in 20% of its cells and is last" in found.messages
+
+
+def test_a_dataset_on_which_every_method_diverged_is_left_out_and_said(results: Results) -> None:
+    values: dict[tuple[str, str], list[float | str]] = {place: list(v) for place, v in study().items()}
+    for method in METHODS:
+        values["d0", method][1] = "diverged"
+    found = rank(results(values)[0], RMSE, cells=results(values)[1])
+    assert "d0" not in found.datasets
+    assert "d0: left out, every method diverged or became infinite in some cells" in found.messages
+
+
 def test_a_dataset_without_a_common_repeat_is_left_out_and_said(results: Results) -> None:
     values: dict[tuple[str, str], list[float | str]] = {place: list(v) for place, v in study().items()}
     values["d3", "good"] = ["failed"] * 5
