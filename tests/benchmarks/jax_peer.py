@@ -8,12 +8,8 @@ ends at the latest. Prints JSON.
 Members (configurations on folds) are trained together: `vmap` over members, `scan` over the steps of an epoch and over
 some epochs, one `jit` around it, random numbers and shuffles in the graph, state donated. Early stopping is in the
 graph, too. A stack is cut into parts of a few fixed sizes, each compiled once, and is packed again whenever fewer or
-smaller parts can hold those that still train. What made a difference, measured at 120 MLPs 8-50-1:
-
-- the numbers of all members come from one call (a key for each member: three times the time of MC dropout),
-- threefry, JAX's default generator (XLA's own, "rbg": 2 to 7 times the time),
-- masks from 16 bits (`bernoulli` compares floats of 32: 1.5 times the time of MC dropout),
-- parts of 120 (720 members in one: 1.4 times the time of MC dropout, for its masks leave the processor's cache).
+smaller parts can hold those that still train. What made a difference in trials on a busy machine: the numbers of all
+members come from one call; threefry, JAX's default generator; masks from 16 bits; parts of 120.
 
 Configurations of a fold share their batches, as in the harness: their seeds are the same.
 """
