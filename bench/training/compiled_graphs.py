@@ -1,8 +1,9 @@
 """Compiles traced graphs, and keeps them in the user's cache folder for later processes.
 
-`torch.compile` would trace and check a graph that is already one, in every process (two seconds) and at every call
-(0.1 ms, as long as the step of a small stack). So the graph is given to torch's compiler directly, and what it writes,
-a Python file that calls compiled kernels, is kept under the hash of all that it depends on: a later process loads it.
+`torch.compile` would trace a graph that is already one, for seconds in every process, and check its arguments at every
+call, which takes a good part of the step of a small stack. So the graph is given to torch's compiler directly, and what
+it writes, a Python file that calls compiled kernels, is kept under the hash of all that it depends on: a later process
+loads it.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Streams of random numbers of members: what several of them draw at the same place of one stream is drawn once.
 
 All configurations of a search have the seed of their fold, so that they differ in nothing but their options: they read
-the same shuffles and the same noise. A copy takes a tenth of the time of a draw. The numbers are those that every
-member would draw by itself.
+the same shuffles and the same noise. A copy takes less time than a draw. The numbers are those that every member would
+draw by itself.
 """
 
 from collections.abc import Callable, Hashable

@@ -42,12 +42,12 @@ JAX_PYTHON = os.environ.get("UQBENCH_JAX_PYTHON", sys.executable)
 JAX_STEPS = os.environ.get("UQBENCH_JAX_STEPS", "5000000")
 
 
-def asked(variable: str, default: tuple[str, ...]) -> list[str]:
+def chosen_names(variable: str, default: tuple[str, ...]) -> list[str]:
     """Return the names that an environment variable lists."""
     return [name for name in os.environ.get(variable, "").split(",") if name] or list(default)
 
 
-def told(python: str, *arguments: str, **environment: str) -> Any:
+def json_printed_by(python: str, *arguments: str, **environment: str) -> Any:
     """Return the JSON that a module prints in a process of its own."""
     command = [python, "-m", *arguments]
     done = subprocess.run(
@@ -80,12 +80,12 @@ def measured_row(dataset: str, method: str, folder: Path, has_jax: bool) -> Row:
     cell = ("tests.benchmarks.uci_cell", dataset, method, problem)
     if os.environ.get("UQBENCH_COLD"):
         environment["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "graphs")
-        row["cold"] = told(sys.executable, *cell, **environment)
-    row["warm"] = told(sys.executable, *cell, **environment)
+        row["cold"] = json_printed_by(sys.executable, *cell, **environment)
+    row["warm"] = json_printed_by(sys.executable, *cell, **environment)
     if row["warm"]["graphs_compiled"]:
-        row["warm"] = told(sys.executable, *cell, **environment)
+        row["warm"] = json_printed_by(sys.executable, *cell, **environment)
     if has_jax:
-        row["jax"] = told(JAX_PYTHON, "tests.benchmarks.jax_peer", problem, JAX_STEPS)
+        row["jax"] = json_printed_by(JAX_PYTHON, "tests.benchmarks.jax_peer", problem, JAX_STEPS)
     return row
 
 
@@ -95,8 +95,8 @@ def test_suite_uci_cell_by_cell(tmp_path: Path, has_jax: bool) -> None:
     rows: list[Row] = []
     if not has_jax:
         print(f"\n{JAX_PYTHON} has no JAX, which is then not compared with: pip install 'uqbench[peers]'")
-    for dataset in asked("UQBENCH_SETS", SETS):
-        for method in asked("UQBENCH_METHODS", METHODS):
+    for dataset in chosen_names("UQBENCH_SETS", SETS):
+        for method in chosen_names("UQBENCH_METHODS", METHODS):
             folder = tmp_path / f"{dataset}-{method}"
             folder.mkdir()
             rows.append(measured_row(dataset, method, folder, has_jax))
@@ -109,7 +109,7 @@ def test_suite_uci_cell_by_cell(tmp_path: Path, has_jax: bool) -> None:
 
 @pytest.mark.usefixtures("one_core")
 def test_headline() -> None:
-    found = told(sys.executable, "tests.benchmarks.headline")
+    found = json_printed_by(sys.executable, "tests.benchmarks.headline")
     print(
         f"\n120 MLPs 8-50-1, compiled, set-up not included: {found['step_us']:.1f} us per member-step, "
         f"loop {found['loop_us']:.0f} us: {found['loop_us'] / found['step_us']:.0f}x"
@@ -172,7 +172,7 @@ def torch_losses(problem: dict[str, Any], configuration: int, fold: int) -> tupl
 def jax_losses(problem: dict[str, Any], path: Path) -> tuple[Any, Any]:
     """Return the losses `[steps, configurations, folds]` and the best validation losses in JAX."""
     np.savez(path, **problem)
-    found = told(JAX_PYTHON, "tests.benchmarks.jax_peer", str(path))
+    found = json_printed_by(JAX_PYTHON, "tests.benchmarks.jax_peer", str(path))
     steps = EPOCHS * ROWS // BATCH
     return np.array(found["losses"]).reshape(steps, -1, FOLDS), np.array(found["best"]).reshape(-1, FOLDS)
 
