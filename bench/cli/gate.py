@@ -117,6 +117,7 @@ def gate(
     from bench.gate import output
     from bench.gate.baseline import read_baseline
     from bench.gate.same_suite import check_suite_against
+    from bench.machine.files import write_output
     from bench.stats.sequential import doubling
     from bench.workflow import registry_of
 
@@ -131,9 +132,9 @@ def gate(
     with _measurer(chosen, registry, store, workers, seeds) as measure:
         result = gate_suite(chosen, held_to, measure, looks)
     if junit:
-        output.write(Path(junit), output.junit(result, strict=strict))
+        write_output(Path(junit), output.junit(result, strict=strict))
     if markdown_file:
-        output.write(Path(markdown_file), output.markdown(result, strict=strict))
+        write_output(Path(markdown_file), output.markdown(result, strict=strict))
     click.echo(output.as_json(result, strict=strict) if json_ else "\n".join(output.gate_lines(result, strict=strict)))
     if result.failing(strict=strict):
         sys.exit(1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.errors import UserError
 from bench.gate.values import Measured, Place
-from bench.machine.files import write_whole
+from bench.machine.files import write_output
 from bench.stats.tests import Array
 from bench.store.schema import content_hash
 
@@ -69,11 +69,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         "values": _nested(values),
     }
     text = _dump(content) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lambda file: file.write(text.encode()))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_output(path, text, durable=True)
 
 
 def read_baseline(path: Path) -> Baseline:

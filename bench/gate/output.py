@@ -4,10 +4,8 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from bench.errors import UserError
 from bench.gate.decide import Gate
 from bench.gate.verdicts import MetricComparison, Verdict
 from bench.json_values import without_nan
@@ -166,12 +164,3 @@ def junit(gate: Gate, *, strict: bool = False) -> str:
             Xml.SubElement(case, "system-out").text = sentence(row)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
-
-
-def write(path: Path, text: str) -> None:
-    """Write a report to a file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,6 +1,7 @@
 """The files of one metric's history: a page in the style of the leaderboard, and its data as JSON and CSV."""
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from bench.history.changes import Changing, Histories, with_changes
 from bench.history.series import read_series, wanted_labels
 from bench.history.view import line_view, page_content
 from bench.json_values import without_nan
+from bench.machine.files import write_output
 from bench.metrics import catalogue, find_declaration
 from bench.store.store import Store
 from bench.web.names import metric_name, readable_name
@@ -43,16 +45,10 @@ def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
     html = page.render(content, title=f"History of {metric_name(metric)}", data=paths[1].name, table=paths[2].name)
     series = [_series(line) for line in found.lines]
     data = without_nan({"metric": metric, "alpha": found.alpha, "places": found.cuts, "series": series})
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        # Names come from a store and may hold halves of characters.
-        paths[0].write_text(html, "utf-8", errors="backslashreplace")
-        paths[1].write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", "utf-8")
-        with paths[2].open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *_csv_rows(found.lines)])
-    except OSError as error:
-        raise UserError(f"--out {out}: cannot be written: {error.strerror or error}") from None
-    return paths
+    table = io.StringIO(newline="")
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *_csv_rows(found.lines)])
+    texts = (html, json.dumps(data, indent=1, allow_nan=False) + "\n", table.getvalue())
+    return [write_output(path, text) for path, text in zip(paths, texts, strict=True)]
 
 
 def _series(line: Changing) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.errors import UserError
 from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
@@ -13,6 +12,7 @@ from bench.leaderboard.pages import dataset_page, method_kinds, method_page
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
 from bench.leaderboard.view_boards import BoardView, board_views
+from bench.machine.files import write_output
 from bench.plugins.registry import Registry
 from bench.web.names import file_name
 from bench.web.templating import templates
@@ -28,7 +28,7 @@ def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     def render(template: str, page: dict[str, Any], root: str = "") -> str:
         return environment.get_template(template).render(page, root=root)
 
-    files = {
+    files: dict[str, str | bytes] = {
         "index.html": render("index.html", _index(found, boards)),
         "history.html": render("history.html", {**page_content(found.history, lines), "title": "History"}),
         "leaderboard.json": json.dumps(document(found, reruns), ensure_ascii=False, allow_nan=False) + "\n",
@@ -40,25 +40,8 @@ def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
         page = dataset_page(dataset, found, boards, registry)
         files[f"datasets/{file_name(dataset)}.html"] = render("dataset.html", page, "../")
     files |= {again.file: again.content for again in reruns.values() if again.file}
-    sources = {name: content for again in reruns.values() for name, content in again.plugins.items()}
-    try:
-        written = [_write(out / name, text) for name, text in files.items()]
-        return written + [_write_bytes(out / name, content) for name, content in sources.items()]
-    except OSError as error:
-        raise UserError(f"--out {out}: {error.strerror or error}") from error
-
-
-def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Names come from a store and may hold halves of characters.
-    path.write_text(text, "utf-8", errors="backslashreplace")
-    return path
-
-
-def _write_bytes(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
+    files |= {name: content for again in reruns.values() for name, content in again.plugins.items()}
+    return [write_output(out / name, content) for name, content in files.items()]
 
 
 def _reruns(found: Leaderboard, registry: Registry) -> dict[tuple[str, str], Rerun]:

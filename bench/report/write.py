@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bench.api import Report, Section, Text, style
 from bench.errors import UserError, unknown_name
+from bench.machine.files import write_output
 from bench.plugins.describe import declared_look
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
@@ -32,10 +33,7 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
         parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), names)]
         for one in results:
             parts.append(_part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), names, broken))
-    try:
-        return _write(parts, out, store.address)
-    except OSError as error:
-        raise UserError(f"--out {out}: {error.strerror or error}") from error
+    return _write(parts, out, store.address)
 
 
 def _section_of(results: StoredResults) -> Callable[[Report], Section | None]:
@@ -74,33 +72,29 @@ def _part(
 
 
 def _write(parts: Sequence[Part], out: Path, store: str) -> list[Path]:
-    paths = [out / "index.html", out / "report.md"]
-    for folder in ("figures", "tables"):
-        (out / folder).mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
     for block in (block for part in parts for section in part.sections for block in section.blocks):
         if isinstance(block, FigureContent):
-            paths += _figure_files(block, out / "figures")
+            files += _figure_files(block, out / "figures")
         elif isinstance(block, TableContent):
-            paths += _table_files(block, out / "tables")
-    paths[0].write_text(page(parts, store), "utf-8")
-    paths[1].write_text(markdown(parts), "utf-8")
-    return paths
+            files += _table_files(block, out / "tables")
+    # Last, so that all that they refer to is there.
+    pages = {"index.html": page(parts, store), "report.md": markdown(parts)}
+    return [*(write_output(out / name, text) for name, text in pages.items()), *files]
 
 
 def _figure_files(content: FigureContent, folder: Path) -> list[Path]:
     figure, image = content.figure, content.image
-    paths = [folder / f"{image.name}.png", folder / f"{image.name}.svg"]
-    paths[0].write_bytes(image.png)
-    paths[1].write_bytes(image.svg)
+    files: dict[str, str | bytes] = {".png": image.png, ".svg": image.svg}
     if figure.data is not None:
-        paths.append(folder / f"{image.name}.csv")
-        paths[-1].write_text(csv_text(figure.data), "utf-8")
-    return paths
+        files[".csv"] = csv_text(figure.data)
+    return [write_output(folder / f"{image.name}{ending}", content) for ending, content in files.items()]
 
 
 def _table_files(content: TableContent, folder: Path) -> list[Path]:
     table = content.table
-    paths = [folder / f"{content.name}.csv", folder / f"{content.name}.tex"]
-    paths[0].write_text(csv_text(table.data if table.numbers is None else table.numbers), "utf-8")
-    paths[1].write_text(latex(content.text, table.caption, content.name), "utf-8")
-    return paths
+    texts = {
+        ".csv": csv_text(table.data if table.numbers is None else table.numbers),
+        ".tex": latex(content.text, table.caption, content.name),
+    }
+    return [write_output(folder / f"{content.name}{ending}", text) for ending, text in texts.items()]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bench.errors import UserError, unknown_name
+from bench.machine.files import write_output
 
 if TYPE_CHECKING:
     from bench.store.store import Store
@@ -100,15 +101,8 @@ def write(values: Iterable[Row], form: Format, file: IO[bytes]) -> int:
 
 def write_file(values: Iterable[Row], form: Format, path: Path) -> int:
     """Write values to a file, completely or not at all; return how many there were."""
-    from bench.machine.files import sync_folder, write_whole
-
     counts: list[int] = []
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lambda file: counts.append(write(values, form, file)))
-        sync_folder(path.parent)
-    except OSError as error:
-        raise UserError(f"--out {path}: {error.strerror or error}") from error
+    write_output(path, lambda file: counts.append(write(values, form, file)), durable=True)
     return counts[-1]
 
 
@@ -128,13 +122,5 @@ def write_plugins(store: "Store", suite: str | None, folder: Path) -> list[Path]
     for name in names:
         for spec in {row["spec"] for row in store.cells(name)}:
             used |= plugin_hashes(spec)
-    paths = []
-    try:
-        for name, source in store.plugins(used).items():
-            path = folder / name / source.file_name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(source.content)
-            paths.append(path)
-    except OSError as error:
-        raise UserError(f"--plugins {folder}: {error.strerror or error}") from error
-    return paths
+    sources = store.plugins(used).items()
+    return [write_output(folder / name / source.file_name, source.content) for name, source in sources]

@@ -95,7 +95,7 @@ def test_the_command_needs_no_torch(python: Callable[[str], str]) -> None:
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     found = metric_history([store_of_versions(tmp_path / "s.db", noisy([1.0]), ["a"])], "rmse")
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"--out .*file: cannot be written"):
+    with pytest.raises(UserError, match=r"file.*: cannot be written: a file has"):
         write_history("rmse", found, tmp_path / "file")
 
 

@@ -225,7 +225,7 @@ def test_the_command(uqbench: Process, store: Store, tmp_path: Path) -> None:
 def test_mistakes_are_told_in_one_line(store: Store, tmp_path: Path) -> None:
     fill(store, steps(["a"]), methods=["a"])
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"--out .*file: "):
+    with pytest.raises(UserError, match=r"file.index.html: cannot be written: a file has"):
         write_site(collect(store), Registry(), tmp_path / "file")
     empty = Store(str(tmp_path / "empty.db"))
     with pytest.raises(UserError, match="no results yet"):

@@ -228,9 +228,9 @@ def test_figures_of_one_name_do_not_overwrite_each_other(
 def test_a_place_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
     fill(store)
     (tmp_path / "file").write_text("mine", "utf-8")
-    with pytest.raises(UserError, match="--out"):
+    with pytest.raises(UserError, match="cannot be written: a file has"):
         write_report(store, Registry(), tmp_path / "file")
-    with pytest.raises(UserError, match="--out"):
+    with pytest.raises(UserError, match="cannot be written: a file has"):
         write_report(store, Registry(), tmp_path / "file" / "below")
     assert (tmp_path / "file").read_text("utf-8") == "mine"
 

@@ -99,7 +99,7 @@ def test_a_file_is_written_whole_or_not_at_all(full: Store, tmp_path: Path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr("bench.store.arrays.os.fsync", fail)
-        with pytest.raises(UserError, match=r"--out .*No space left on device"):
+        with pytest.raises(UserError, match=r"values.csv: cannot be written: No space left on device"):
             write_file(rows(full), Format.CSV, path)
     assert path.read_text("utf-8") == "before"
     assert not list(tmp_path.glob(".*"))
