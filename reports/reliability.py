@@ -17,6 +17,7 @@ from bench.api import (
     reliability_curve,
     style,
 )
+from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
@@ -44,7 +45,8 @@ class Reliability(Report):
                     found[one.classes].setdefault(dataset, {})[one.method] = points
         drawn = sum(len(datasets) for datasets in found.values())
         rest = left_out(results, drawn)
-        figures = [_figure(classes, points, self.seeds, rest) for classes, points in found.items() if points]
+        lost = lost_cells(results)
+        figures = [_figure(classes, points, self.seeds, lost, rest) for classes, points in found.items() if points]
         if not figures:
             return None
         introduction = (
@@ -81,7 +83,7 @@ def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
     return shares[0].expected, mean, low, high
 
 
-def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> Figure:
+def _figure(classes: bool, found: dict[str, Points], seeds: int, lost: dict[str, set[str]], rest: str) -> Figure:
     methods = list(dict.fromkeys(method for points in found.values() for method in points))
     numbers, findings = [], []
     with style.house_style():
@@ -97,7 +99,7 @@ def _figure(classes: bool, found: dict[str, Points], seeds: int, rest: str) -> F
                 gaps[method] = float(np.abs(mean - x).mean())
                 count = len(x)
                 numbers += list(zip([dataset] * count, [method] * count, x, mean, low, high, strict=True))
-            findings.append(f"{dataset}: {min(gaps, key=lambda m: gaps[m])}")
+            findings.append(f"{dataset}: {best_method(gaps, lost.get(dataset, ()))}")
             axis.set_title(style.short(dataset))
             axis.set_xlabel("confidence" if classes else "predicted probability")
             axis.set_ylabel("share of right predictions" if classes else "share of observations below")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Curves, Figure, Report, Results, Section, Text, risk_coverage_curve, sort_by_score, style
+from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
@@ -38,7 +39,7 @@ class RiskCoverage(Report):
 
     def _figure(self, results: Results, found: dict[str, tuple[bool, dict[str, Array]]]) -> Figure:
         methods = list(dict.fromkeys(method for _, curves in found.values() for method in curves))
-        numbers, best = [], []
+        numbers, best, lost = [], [], lost_cells(results)
         with style.house_style():
             figure, axes = style.panels(len(found), width=3.3, height=2.5)
             for axis, (dataset, (classes, curves)) in zip(axes, found.items(), strict=True):
@@ -50,7 +51,7 @@ class RiskCoverage(Report):
                     if len(curves) <= 8:  # beyond, bands hide each other
                         axis.fill_between(GRID, low, high, **style.look(method).of_band())
                     numbers += list(zip([dataset] * 20, [method] * 20, GRID.round(2), mean, low, high, strict=True))
-                best.append(f"{dataset}: {min(means, key=lambda m: means[m])}")
+                best.append(f"{dataset}: {best_method(means, lost.get(dataset, ()))}")
                 axis.set_title(style.short(dataset))
                 axis.set_xlabel("coverage (share of rows kept)")
                 axis.set_ylabel("error rate" if classes else "RMSE (target unit)")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
+from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._words import arrow, band, labelled, methods_of, named, parts_of
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class Shift(Report):
         """Return curves and tables for each dataset that was shifted, or None."""
         rows = shifted(results.frame)
         blocks: list[Block] = []
+        lost = lost_cells(results)
         for dataset, own in rows.groupby("dataset", sort=True):
             metrics = _metrics(results, own)
-            blocks.append(_mean_figure(str(dataset), own, metrics[: self.metrics]))
+            blocks.append(_mean_figure(str(dataset), own, metrics[: self.metrics], lost.get(str(dataset), set())))
             if len(_corruptions(own)) > 1:
                 blocks.append(self._corruption_figure(str(dataset), own, metrics[0]))
             blocks.append(_table(str(dataset), own, metrics))
@@ -105,7 +107,7 @@ def _curves(axis: "Axes", rows: pd.DataFrame, metric: Metric) -> list[tuple[str,
     return numbers
 
 
-def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Figure:
+def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric], lost: set[str]) -> Figure:
     numbers, findings = [], []
     count = len(_corruptions(rows))
     whole = rows[rows["corruption"] == ALL]
@@ -119,7 +121,8 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Fig
             worst = max((row[1] for row in found), default=0.0)
             ends = {row[0]: row[2] for row in found if row[1] == worst}
             if ends and metric.has_better:
-                findings.append(f"{metric.name}: {min(ends, key=lambda m: metric.loss(ends[m]))}")
+                losses = {method: metric.loss(end) for method, end in ends.items()}
+                findings.append(f"{metric.name}: {best_method(losses, lost)}")
             axis.set_title(f"{metric.name} {arrow(metric)}".rstrip(), parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))

@@ -1,13 +1,16 @@
 """One table per dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
 from bench.reports._left_out import explain
+from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
 from bench.reports._words import arrow, methods_of, metrics_of
 
@@ -31,14 +34,19 @@ class Summary(Report):
         tested = [one for one in page_tests(results).tested.values() if results.baseline in one.tests.methods]
         blocks: list[Block] = [Text(_introduction(results, tested))]
         marks = _marks(str(results.baseline), tested)
-        groups = frame.groupby(["dataset", "metric", "method"])["value"]
-        numbers = pd.DataFrame({"mean": groups.mean(), "spread": groups.std(), "count": groups.size()})
+        by = frame.assign(finite=np.isfinite(frame["value"])).groupby(["dataset", "metric", "method"])
+        groups, finite = by["value"], by["finite"].sum()
+        numbers = pd.DataFrame(
+            {"mean": groups.mean(), "spread": groups.std(), "count": groups.size(), "finite": finite}
+        )
+        planned = Counter(zip(results.cells["dataset"], results.cells["method"], strict=True))
         known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
         for dataset, metrics in chosen.items():
             if metrics:
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
-                blocks.append(_table(dataset, own, methods, seeds, metrics, marks.get(dataset, {})))
+                cells = {method: planned[dataset, method] for method in methods}
+                blocks.append(_table(dataset, own, cells, seeds, metrics, marks.get(dataset, {})))
                 gaps = [
                     (method, metric)
                     for metric in metrics
@@ -52,7 +60,8 @@ class Summary(Report):
 
 def _introduction(results: Results, tested: Sequence[Tested]) -> str:
     text = (
-        "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance."
+        "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance. "
+        f"A method without a finite value in every planned repeat is never bold, because {WHY}."
     )
     if results.baseline:
         text += (
@@ -82,20 +91,21 @@ def _marks(baseline: str, tested: Sequence[Tested]) -> dict[str, dict[tuple[str,
 
 
 def _table(
-    dataset: str, known: pd.DataFrame, methods: list[str], seeds: int, metrics: list[Metric], marks: Marks
+    dataset: str, known: pd.DataFrame, planned: Mapping[str, int], seeds: int, metrics: list[Metric], marks: Marks
 ) -> Table:
-    """Return the table of a dataset from mean, spread and count of each metric and method."""
+    """Return the table of a dataset from mean, spread and counts of each metric and method, and its planned cells."""
+    methods = list(planned)
     data, bold, numbers = {}, set(), []
     for column, metric in enumerate(metrics, start=1):
         own = known.loc[metric.name]
-        means, spreads, counts = (own[name].to_dict() for name in ("mean", "spread", "count"))
+        means, spreads, counts, finite = (own[name].to_dict() for name in ("mean", "spread", "count", "finite"))
         data[f"{metric.name} {arrow(metric)}".rstrip()] = [
             _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
             for m in methods
         ]
-        losses = {m: metric.loss(float(means[m])) for m in methods if m in means and metric.has_better}
-        best = min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf)
-        if math.isfinite(best) and len(losses) > 1:
+        if metric.has_better and len(means) > 1:
+            losses = {m: metric.loss(float(means[m])) for m in methods if finite.get(m) == planned[m]}
+            best = min(losses.values(), default=math.nan)
             bold |= {(methods.index(m), column) for m, loss in losses.items() if loss == best}
         numbers += [
             (m, metric.name, means[m], spreads.get(m), counts[m], marks.get((metric.name, m), ""))

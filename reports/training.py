@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, style
+from bench.reports._lost_cells import best_method, lost_cells
 
 TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
 POINTS = 60  # of a curve
@@ -25,7 +26,7 @@ class Training(Report):
         blocks: list[Block] = []
         histories = self._histories(results)
         if histories:
-            blocks.append(_figure(histories))
+            blocks.append(_figure(histories, lost_cells(results)))
         table = _epochs(results)
         if table is not None:
             blocks.append(table)
@@ -62,7 +63,7 @@ def _mean(histories: list[Array]) -> Array | None:
     return np.where(kept, sums / np.maximum(reached, 1), np.nan)
 
 
-def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
+def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, set[str]]) -> Figure:
     methods = list(dict.fromkeys(method for found in histories.values() for method in found))
     numbers, findings = [], []
     with style.house_style():
@@ -81,7 +82,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]]) -> Figure:
                     kind = name.removeprefix("history/").replace("_", " ")
                     numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
                     ends[method] = float(np.nanmin(curve))
-            findings.append(f"{dataset}: {min(ends, key=lambda m: ends[m])}")
+            findings.append(f"{dataset}: {best_method(ends, lost.get(dataset, ()))}")
             axis.set_title(style.short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")

@@ -125,6 +125,29 @@ def test_a_mean_over_fewer_seeds_says_so(store: Store) -> None:
     assert table.caption == "toy (3 seeds)"
 
 
+@pytest.mark.parametrize("lost", [1, 9])
+@pytest.mark.parametrize("how", ["diverged", "failed", "infinite", "no value"])
+def test_the_mean_of_the_repeats_that_went_well_is_never_bold(store: Store, lost: int, how: str) -> None:
+    """Beta has by far the lowest mean of the runs that it has left, and alpha the best of all ten."""
+    outcomes = {
+        ("toy", method, seed): Outcome("ok", metrics={"rmse": level + 0.01 * seed, "mae": 1.0})
+        for method, level in (("alpha", 1.0), ("beta", 0.1), ("gamma", 2.0))
+        for seed in range(10)
+    }
+    ends = {
+        "diverged": Outcome("diverged"),
+        "failed": Outcome("failed", "out of memory"),
+        "infinite": Outcome("ok", metrics={"rmse": -math.inf, "mae": 1.0}),
+        "no value": Outcome("ok", metrics={"mae": 1.0}),
+    }
+    outcomes |= {("toy", "beta", seed): ends[how] for seed in range(lost)}
+    found = section("summary", save_outcomes(store, "lost", outcomes, ["rmse"]))
+    assert tables(found)[0].bold == {(0, 1)}
+    assert found is not None
+    assert isinstance(found.blocks[0], Text)
+    assert "never bold, because the repeats that went well are not those of the others" in found.blocks[0].text
+
+
 def test_a_suites_metrics_come_first_and_all_where_it_names_none_of_them(store: Store) -> None:
     numbers = {(m, 0): {"rmse": 1.0, "nll": 2.0, "mae": 3.0} for m in METHODS}
     (table,) = tables(section("summary", stored(store, numbers, ["nll", "ece", "rmse"])))

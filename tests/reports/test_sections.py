@@ -50,6 +50,23 @@ def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None
     assert band["95 % high"] - band["mean"] == pytest.approx(4.302653 * 0.001 / math.sqrt(3), rel=1e-4)
 
 
+def test_bands_of_shifts_end_where_the_values_of_the_metric_end(store: Store) -> None:
+    """Accuracies of 1, 1 and 0.97 have a t interval to 1.03, ECEs of 0, 0 and 0.03 one from -0.03."""
+    outcomes = {
+        ("digits", method, seed): Outcome(
+            "ok", metrics={"accuracy@fog:1": 1.0 - far, "ece@fog:1": far, "nll@fog:1": far}
+        )
+        for method in ("a", "b")
+        for seed, far in enumerate((0.0, 0.0, 0.03))
+    }
+    (mean,) = figures(section("shift", save_outcomes(store, "shifted", outcomes, ["accuracy", "ece", "nll"])))
+    ends = numbers(mean)[numbers(mean)["method"] == "a"].set_index("metric")
+    half = 4.302653 * 0.03 / 3.0  # t(0.975, 2) s / sqrt(3), with s = 0.03 / sqrt(3)
+    assert tuple(ends.loc["accuracy", ["95 % low", "95 % high"]]) == pytest.approx((0.99 - half, 1.0))
+    assert tuple(ends.loc["ece", ["95 % low", "95 % high"]]) == pytest.approx((0.0, 0.01 + half))
+    assert tuple(ends.loc["nll", ["95 % low", "95 % high"]]) == pytest.approx((0.01 - half, 0.01 + half))
+
+
 def test_a_band_ends_where_values_end() -> None:
     mean, low, high = band(np.array([[1.0, 0.2], [0.7, 0.3]]), (0.0, 1.0))
     half = 12.706205 * 0.1 / math.sqrt(2) / math.sqrt(2)  # t(0.975, 1) * s / sqrt(n) of the second
@@ -195,8 +212,9 @@ def test_tables_tell_how_many_configurations_each_method_was_given(ranked: Resul
         for method, tried in (("few", ()), ("many", (9, 9)), ("some", (1, 4)))
         for seed in range(6)
     }
+    outcomes["set-1", "some", 0] = Outcome("diverged", training={"search": {"configurations": 7}})  # it was tried, too
     searched = save_outcomes(store, "searched", outcomes, ["rmse"], "few")
-    expected = {"few": "no search", "many": "9", "some": "no search to 4"}
+    expected = {"few": "no search", "many": "9", "some": "no search to 7"}
     for name in ("overview", "leaderboard", "provenance"):
         shown = [t.data for t in tables(section(name, searched)) if "configurations tried" in t.data]
         assert shown, name

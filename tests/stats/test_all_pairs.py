@@ -35,6 +35,19 @@ def test_pairings_are_those_of_compare(frame: pd.DataFrame, direction: str) -> N
             assert one.wins[place] == pytest.approx(row.better_probability)
 
 
+def test_a_run_that_diverged_loses_its_pair_and_leaves_the_mean(frame: pd.DataFrame) -> None:
+    """x is below y in all 8 repeats; then it diverges in 3 of them, and y in one of these."""
+    two = frame[(frame["dataset"] == "a") & frame["method"].isin(["x", "y"])].copy()
+    two["value"] = two["seed"] + 0.1 * (two["method"] == "y")
+    cells = two[["dataset", "split", "method", "seed"]].assign(status="ok")
+    for method, seeds in (("x", (0, 1, 2)), ("y", (2,))):
+        cells.loc[(cells["method"] == method) & cells["seed"].isin(seeds), "status"] = "diverged"
+    kept = two[(cells["status"] == "ok").to_numpy()]
+    (one,) = compare_all_pairs(kept, [Measure("rmse")], cells=cells)
+    assert (one.pairs[0, 1], one.gain[0, 1]) == pytest.approx((5, 0.1))
+    assert (one.wins[0, 1], one.wins[1, 0]) == pytest.approx((5 / 7, 2 / 7))  # where both diverged, nobody wins
+
+
 def test_few_pairs_have_no_p_and_equal_ones_no_difference(frame: pd.DataFrame) -> None:
     (few,) = compare_all_pairs(frame[(frame["seed"] < 4) & (frame["dataset"] == "a")], [Measure("rmse")])
     assert np.isnan(few.p).all()

@@ -38,16 +38,17 @@ class Statistics:
 
 
 def statistics(times: Sequence[float] | Times) -> Statistics:
-    """Return the figures of a series; the interval of the mean is Student's, at 95 %."""
+    """Return the figures of a series; the interval of the mean is Student's, at 95 %, cut at zero: no time is less."""
     from scipy import stats
 
     values = np.asarray(times, dtype=np.float64)
     n, mean = len(values), float(values.mean())
-    half = math.nan
+    low = high = math.nan
     if n > 1:
         half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n))
+        low, high = max(0.0, mean - half), mean + half
     median, p90, p99 = (float(q) for q in np.quantile(values, [0.5, 0.9, 0.99]))
-    return Statistics(mean, mean - half, mean + half, median, p90, p99, float(values.min()), float(values.max()), n)
+    return Statistics(mean, low, high, median, p90, p99, float(values.min()), float(values.max()), n)
 
 
 def ratio(times: Times, base: Times, random: np.random.Generator) -> tuple[float, float, float]:

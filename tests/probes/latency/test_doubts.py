@@ -22,6 +22,14 @@ def test_an_outlier_moves_the_mean_and_not_the_median() -> None:
     assert found.mean == pytest.approx(10.9)
 
 
+def test_the_interval_of_a_mean_ends_at_zero_as_times_do() -> None:
+    times = [1.0] * 9 + [100.0]  # Student's interval starts at -11.5
+    found = statistics(times)
+    low, high = stats.t.interval(0.95, 9, loc=np.mean(times), scale=stats.sem(times))
+    assert low < -11.0
+    assert (found.mean_low, found.mean_high) == pytest.approx((0.0, high))
+
+
 def test_one_repeat_has_no_interval() -> None:
     assert statistics([2.0]).to_json()["mean_low"] is None
 
