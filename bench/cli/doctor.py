@@ -5,7 +5,6 @@ import sys
 import tempfile
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from bench.errors import UserError
@@ -118,11 +117,14 @@ def _data() -> list[Finding]:
 
 
 def _writable(store: str) -> Finding:
-    if "://" in store and not store.startswith("sqlite"):
+    from bench.store.address import parse_address
+
+    try:
+        path = parse_address(store).path
+    except UserError as error:
+        return Finding("problem", "store", str(error))
+    if path is None:
         return _reachable(store)
-    path = Path(store.removeprefix("sqlite:///"))
-    if path.is_dir():
-        return Finding("problem", "store", f"{path} is a folder; name a file in it with --store PATH")
     folder = next(p for p in (path.absolute().parent, *path.absolute().parents) if p.exists())
     state = "exists" if path.exists() else "will be created by the first run"
     try:

@@ -28,6 +28,7 @@ from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
 from bench.cli.store import COMMANDS as STORE_COMMANDS
 from bench.errors import UserError, unknown_name
+from bench.store.passwords import hide_in_process_list
 
 if TYPE_CHECKING:
     from bench.plugins.registry import Kind
@@ -133,6 +134,7 @@ for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
 
 def main() -> None:
     """Run the command line; a mistake of the user is one line and exit 2, never a traceback."""
+    hide_in_process_list(sys.argv[1:])
     try:
         app(standalone_mode=False)
     except UserError as error:

@@ -10,6 +10,7 @@ import click
 
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
+from bench.store.passwords import hide_passwords
 
 defaulted = partial(click.option, show_default=True)
 repeated = partial(click.option, multiple=True, metavar="NAME")
@@ -43,5 +44,5 @@ def collect_garbage_rarely() -> None:
 
 def fail(message: str, code: int = 2) -> None:
     """Print the message in one line and exit."""
-    click.echo("uqbench: " + " ".join(message.split()), err=True)
+    click.echo("uqbench: " + hide_passwords(" ".join(message.split())), err=True)
     sys.exit(code)

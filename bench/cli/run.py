@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bench.run.options import RunOptions
     from bench.run.summary import Summary
     from bench.spec.cell import Cell
+    from bench.store.store import Store
     from bench.workflow import SuiteRun
 
 
@@ -61,9 +63,10 @@ def run(
         _show_plan(choose_suite(suite, registry, **part), registry, store, as_json)
         return
     done = run_suite(suite, **part, plugins=plugins, store=store, options=compute)
-    _print_summary(done.summary, done.suite.name, store, as_json)
-    if not as_json:
-        _show_results(done)
+    with closing(done.store):
+        _print_summary(done.summary, done.suite.name, done.store.address, as_json)
+        if not as_json:
+            _show_results(done)
     _end(done.summary, done.stopped_by)
 
 
@@ -106,13 +109,13 @@ def retry(
     from bench.store.store import Store
     from bench.workflow import registry_of
 
-    results = Store(store, create=False)
-    if suite is not None and suite not in results.suites():
-        raise unknown_name("suite", suite, results.suites(), f"--store {store}")
-    cells = results.failed(suite)
-    with progress_bar("retry", len(cells)) as monitor:
-        summary = rerun(cells, registry_of(plugins), results, compute.settings(), monitor)
-    _print_summary(summary, "retry", store, as_json)
+    with closing(Store(store, create=False)) as results:
+        if suite is not None and suite not in results.suites():
+            raise unknown_name("suite", suite, results.suites(), f"--store {results.address}")
+        cells = results.failed(suite)
+        with progress_bar("retry", len(cells)) as monitor:
+            summary = rerun(cells, registry_of(plugins), results, compute.settings(), monitor)
+    _print_summary(summary, "retry", results.address, as_json)
     _end(summary, monitor.stop.signal)
 
 
@@ -126,26 +129,37 @@ def _end(summary: "Summary", stopped_by: int | None) -> None:
 
 def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
     from bench.plan.cells import Refused, plan
-    from bench.store.database import parse_address
-    from bench.store.store import Store
 
     rows: list[dict[str, Any]] = []
     broken = False
-    file = parse_address(store).path
-    stored = None if file is not None and not file.is_file() else Store(store, create=False, writable=False)
-    for task in plan(suite, registry):
-        if isinstance(task, Refused):
-            broken = broken or task.fault
-            rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
-            continue
-        done = stored.done(cell.key for cell in task.cells) if stored else set()
-        rows += [{**_place(cell), "state": "stored" if cell.key in done else "to run"} for cell in task.cells]
+    with _stored(store) as stored:
+        for task in plan(suite, registry):
+            if isinstance(task, Refused):
+                broken = broken or task.fault
+                rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
+                continue
+            done = stored.done(cell.key for cell in task.cells) if stored else set()
+            rows += [{**_place(cell), "state": "stored" if cell.key in done else "to run"} for cell in task.cells]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
         _print_plan(rows)
     if broken:
         sys.exit(1)
+
+
+@contextmanager
+def _stored(url: str) -> "Iterator[Store | None]":
+    """Open a store for reading; None where a run would make it."""
+    from bench.store.store import NoStoreError, Store
+
+    try:
+        opened = Store(url, create=False, writable=False)
+    except NoStoreError:
+        yield None
+        return
+    with closing(opened):
+        yield opened
 
 
 def _print_plan(rows: list[dict[str, Any]]) -> None:

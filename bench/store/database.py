@@ -1,13 +1,11 @@
-"""The address of a store, its connection, and transactions that work the same on SQLite and PostgreSQL."""
+"""The connection to a database, and transactions that work the same on SQLite and PostgreSQL."""
 
 import contextlib
 import json
 import random
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,13 +26,11 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from bench.errors import UserError
-from bench.store import DEFAULT_URL
+from bench.store.address import Address
 
-EXPECTED = f"expected an SQLite file, such as {DEFAULT_URL}, or postgresql://user@host/database"
 PATIENCE = 60.0  # seconds in which a transaction that others block is tried again
 CHUNK = 500  # keys in one query: well below the limit of either database
 TRANSIENT = {"40001", "40P01", "55P03"}  # PostgreSQL: serialisation failure, deadlock, lock not available
@@ -42,56 +38,6 @@ TRANSIENT = {"40001", "40P01", "55P03"}  # PostgreSQL: serialisation failure, de
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 Open = Callable[[str], sqlite3.Connection]
-
-
-@dataclass(frozen=True)
-class Address:
-    """The address of a store, parsed from a path or URL."""
-
-    url: str
-    parsed: URL
-    arrays: Path  # the folder of array files
-    path: Path | None = None  # of the SQLite file
-
-    @property
-    def masked(self) -> str:
-        """The URL with its password masked, for messages."""
-        return mask_password(self.url)
-
-
-def mask_password(url: str) -> str:
-    """Return a URL with its password masked."""
-    return re.sub(r"(://[^/:@]*:)[^@/]*@", r"\1***@", url)
-
-
-def parse_address(url: str) -> Address:
-    """Parse a path or URL; raise UserError if it cannot be a store."""
-    where = f"--store {mask_password(url)}"
-    try:
-        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
-        backend = parsed.get_backend_name()
-    except (ArgumentError, ValueError):
-        raise UserError(f"{where}: not a store; {EXPECTED}") from None
-    if backend in ("postgresql", "postgres"):
-        return _postgresql(url, parsed)
-    if backend != "sqlite" or parsed.database in (None, "", ":memory:"):
-        raise UserError(f"{where}: {EXPECTED}")
-    path = Path(str(parsed.database))
-    if path.is_dir():
-        raise UserError(f"{where}: this is a folder; name a file in it")
-    # The whole name, with its suffix: two stores in one folder never share their arrays, which gc removes.
-    arrays = path.with_name(path.name + ".arrays")
-    return Address(url if "://" in url else f"sqlite:///{url}", parsed, arrays, path)
-
-
-def _postgresql(url: str, parsed: URL) -> Address:
-    if not parsed.database:
-        raise UserError(f"--store {mask_password(url)}: name a database, such as postgresql://user@host/database")
-    folder = parsed.query.get("arrays", f"runs/{Path(parsed.database).name}.arrays")
-    if not isinstance(folder, str):
-        raise UserError(f"--store {mask_password(url)}: give arrays=DIR once")
-    query = {"connect_timeout": "10", **{name: value for name, value in parsed.query.items() if name != "arrays"}}
-    return Address(url, parsed.set(drivername="postgresql+psycopg", query=query), Path(folder))
 
 
 class Database:
@@ -111,7 +57,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a connection whose queries all see the same snapshot."""
-        with user_errors(self.address.masked), self._engine.connect() as connection:
+        with user_errors(self.address.shown), self._engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
             else:
@@ -124,9 +70,9 @@ class Database:
         It is called again if another process was in the way, so it must not have effects outside the database.
         """
         if not self.writable:
-            raise UserError(f"--store {self.address.masked}: opened for reading only")
+            raise UserError(f"--store {self.address.shown}: opened for reading only")
         end = time.monotonic() + PATIENCE
-        with user_errors(self.address.masked):
+        with user_errors(self.address.shown):
             while True:
                 try:
                     with self._engine.begin() as connection:
@@ -284,8 +230,10 @@ def _postgresql_engine(address: Address, writable: bool) -> Engine:
     try:
         # pool_pre_ping: after a restart of the server, a new connection instead of an error.
         return create_engine(address.parsed, pool_pre_ping=True, execution_options=options)
+    except ArgumentError as error:
+        raise UserError(f"--store {address.shown}: {' '.join(str(error).split())[:200]}") from None
     except ModuleNotFoundError as error:
         problem = f"PostgreSQL needs the package {error.name}"
     except ImportError as error:  # psycopg without libpq
         problem = " ".join(str(error).split())[:200]
-    raise UserError(f"--store {address.masked}: {problem}: pip install 'uqbench[postgres]'")
+    raise UserError(f"--store {address.shown}: {problem}: pip install 'uqbench[postgres]'")

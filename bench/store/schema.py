@@ -13,6 +13,13 @@ from bench.store.tables import meta, plugins, schema
 SCHEMA = 3
 
 
+class NoStoreError(UserError):
+    """There is no store at an address yet."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"--store {address}: no such store; create one with 'uqbench run SUITE --store {address}'")
+
+
 def _add_plugins(connection: Connection) -> None:
     """From 2 to 3: the sources of plug-in files."""
     plugins.create(connection, checkfirst=True)
@@ -38,21 +45,20 @@ def split_code(environment: str) -> tuple[str, bool]:
 
 def prepare(database: Database, *, create: bool) -> None:
     """Create the tables of a new store or migrate an older one; raise UserError for any other database."""
-    where = f"--store {database.address.masked}"
+    where = f"--store {database.address.shown}"
     with database.reading() as connection:
         version = _version(connection, where)
     if version == SCHEMA:
         return
     if version is None and not create:
-        command = f"uqbench run SUITE --store {database.address.masked}"
-        raise UserError(f"{where}: no such store; create one with '{command}'")
+        raise NoStoreError(database.address.shown)
     if version is not None and version > SCHEMA:
         raise UserError(f"{where}: written by a newer uqbench (schema {version}, this one knows {SCHEMA})")
     if version is not None and any(step not in MIGRATIONS for step in range(version, SCHEMA)):
         old = f"written by an older uqbench (schema {version}), which this one cannot read"
         raise UserError(f"{where}: {old}; run the suites again into a new store")
     if not database.writable:
-        command = f"uqbench gc --store {database.address.masked}"
+        command = f"uqbench gc --store {database.address.shown}"
         raise UserError(f"{where}: written by an older uqbench (schema {version}); migrate it with '{command}'")
 
     def work(connection: Connection) -> None:

@@ -21,15 +21,16 @@ from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
 from bench.store import DEFAULT_URL
 from bench.store import leases as lease_rows
+from bench.store.address import parse_address
 from bench.store.arrays import ArrayFiles
-from bench.store.database import Database, chunks, insert, parse_address, user_errors
+from bench.store.database import Database, chunks, insert, user_errors
 from bench.store.leases import Owner, new_owner
 from bench.store.result_rows import environment_text, result_row, storable, unique_results, write_results
-from bench.store.schema import SCHEMA, content_hash, prepare
+from bench.store.schema import SCHEMA, NoStoreError, content_hash, prepare
 from bench.store.tables import LONGEST_NAME, cells, environments, leases, plugins, remarks, searches, suites, wanted
 from bench.store.value_columns import ValueColumns, read_values
 
-__all__ = ["SCHEMA", "Owner", "Store", "SuiteRecord", "new_owner"]
+__all__ = ["SCHEMA", "NoStoreError", "Owner", "Store", "SuiteRecord", "new_owner"]
 
 PLACE = ("dataset", "split", "method", "seed", "key")
 
@@ -51,12 +52,12 @@ class Store:
     def __init__(self, url: str = DEFAULT_URL, *, create: bool = True, writable: bool = True) -> None:
         address = parse_address(url)
         self.url = address.url
-        self.address = address.masked  # the URL with its password masked
+        self.address = address.shown  # without its password
         self.path: Path | None = address.path
         self.arrays = ArrayFiles(address.arrays)
         if address.path and not address.path.is_file():
             if not (create and writable):
-                raise UserError(f"--store {url}: no such store; create one with 'uqbench run SUITE --store {url}'")
+                raise NoStoreError(self.address)
             with user_errors(self.address):
                 address.path.parent.mkdir(parents=True, exist_ok=True)
         self.database = Database(address, writable=writable)

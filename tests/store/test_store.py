@@ -214,6 +214,9 @@ def test_a_store_for_reading_writes_nothing(any_store: Store) -> None:
         ("postgresql://host/db?arrays=a&arrays=b", "arrays=DIR once"),
         ("://", "not a store"),
         ("sqlite://host:port/x", "not a store"),
+        ("sqlite://host/x.db", "three slashes"),
+        ("sqlite:///runs/what?.db", "given as a path"),
+        ("sqlite:///runs/a%20b.db", "given as a path"),
         ("/proc/nowhere/store.db", "No such file or directory"),
         ("/dev/null/store.db", "Not a directory|File exists"),
         ("/", "this is a folder"),
@@ -243,7 +246,8 @@ def test_reading_makes_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["plain.db", "with space.db", "what?.db", "a%20b.db", "ünï.db", "plain"])
 def test_a_path_is_taken_as_it_is(name: str, tmp_path: Path) -> None:
     for options in ({}, {"create": False, "writable": False}):
-        Store(str(tmp_path / name), **options).close()
+        with Store(str(tmp_path / name), **options) as store:
+            Store(store.url, create=False).close()
     assert (tmp_path / name).is_file()
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {name}
 
