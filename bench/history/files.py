@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.csv_cells import harmless_cell
 from bench.errors import UserError, unknown_name
 from bench.history.changes import Changing, Histories, with_changes
 from bench.history.series import read_series, wanted_labels
@@ -46,7 +47,8 @@ def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
     series = [_series(line) for line in found.lines]
     data = without_nan({"metric": metric, "alpha": found.alpha, "places": found.cuts, "series": series})
     table = io.StringIO(newline="")
-    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *_csv_rows(found.lines)])
+    rows = ([harmless_cell(value) for value in row] for row in _csv_rows(found.lines))
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])
     texts = (html, json.dumps(data, indent=1, allow_nan=False) + "\n", table.getvalue())
     return [write_output(path, text) for path, text in zip(paths, texts, strict=True)]
 

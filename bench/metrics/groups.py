@@ -9,6 +9,7 @@ from bench.errors import UserError
 from bench.metrics.discovery import catalogue
 from bench.metrics.forecast import Forecast
 from bench.metrics.scoring import score
+from bench.spec.names import LONGEST_GROUP, check_name
 
 MOST_GROUPS = 100  # more are rather a number than a group
 WORST = "worst-group"  # the condition of the worst value over the groups
@@ -21,8 +22,8 @@ def group_names(groups: ArrayLike, rows: int) -> list[str]:
         raise UserError(f"groups: expected one name for each of the {rows} rows, got shape {list(given.shape)}")
     names = sorted({str(name) for name in given})
     for name in names:
-        if not name.strip() or "@" in name:
-            raise UserError(f"groups: {name!r} cannot name a group: a name is not empty and has no @")
+        if "@" in check_name(name, "groups:", LONGEST_GROUP):
+            raise UserError(f"groups: {name!r} cannot name a group: its name has no @")
     if len(names) > MOST_GROUPS:
         raise UserError(f"groups: {len(names)} different names, at most {MOST_GROUPS} can be told apart")
     return names

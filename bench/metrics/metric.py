@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.errors import UserError
 from bench.metrics.forecast import Forecast
+from bench.spec.names import check_name
 
 Task = Literal["regression", "classification", "any"]
 Family = Literal["predictive", "calibration", "selective", "detection", "cost", "descriptive"]
@@ -62,6 +63,7 @@ class Metric:
 
         if not re.fullmatch(r"[a-z][a-z0-9_]*(@[^@]+)?", self.name):
             raise reject("a name is snake_case (lower-case letters, digits and _), a condition comes after an @")
+        check_name(self.name, "metric")
         for field, value, known in (
             ("task", self.task, get_args(Task)),
             ("family", self.family, get_args(Family)),

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, Vali
 from bench.errors import UserError, unknown_name
 from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
+from bench.spec.names import check_name
 from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Searched, Training
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _mapping_content(source: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return a copy of a suite that is given as a mapping, and its name for errors."""
     if not isinstance(source.get("name"), str) or not source["name"]:
         raise UserError("suite: name: this key is required where a suite is not a file")
-    return copy.deepcopy(dict(source)), f"suite {source['name']}"
+    return copy.deepcopy(dict(source)), f"suite {check_name(source['name'], 'suite')}"
 
 
 def _file_content(name: str) -> tuple[dict[str, Any], str]:
@@ -219,7 +220,7 @@ def _file_content(name: str) -> tuple[dict[str, Any], str]:
         raise UserError(f"{where}: not valid TOML: {error}") from None
     if "name" in raw:
         raise UserError(f"{where}: name: a suite's name is its file's; remove the key")
-    return {"name": stem, **raw}, where
+    return {"name": check_name(stem, "suite"), **raw}, where
 
 
 def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
@@ -228,6 +229,9 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
     content["protocol"] = {k: v for k, v in raw.items() if k in PROTOCOL_KEYS}
     if "protocol" in raw:
         raise UserError(f"{where}: protocol: write its keys at the top level: {', '.join(sorted(PROTOCOL_KEYS))}")
+    for kind in ("dataset", "method"):
+        for name in _table(raw, f"{kind}s"):
+            check_name(str(name), f"{where}: {kind}")
     try:
         suite = Suite.model_validate(content, context=where)
     except ValidationError as error:
@@ -364,8 +368,13 @@ def _set(raw: dict[str, Any], path: tuple[str, ...], value: Any, change: str) ->
 
 
 def _entries(raw: Mapping[str, Any], kind: str) -> list[Any]:
+    return list(_table(raw, kind).values())
+
+
+def _table(raw: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Return the table of datasets or methods; an empty one where a suite has something else in its place."""
     listed = raw.get(kind)
-    return list(listed.values()) if isinstance(listed, dict) else []
+    return listed if isinstance(listed, Mapping) else {}
 
 
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, change: str) -> None:

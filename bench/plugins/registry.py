@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bench.errors import UserError, unknown_name
 from bench.plugins.building import PluginError, build, in_one_line
 from bench.plugins.wrapping import complete_inner, is_wrapper
+from bench.spec.names import check_name
 from bench.spec.plugin import PluginSpec
 
 if TYPE_CHECKING:
@@ -240,7 +241,8 @@ def _names_of(classes: Sequence[type[Any]], path: Path) -> dict[type[Any], str]:
     declared = {cls: name for cls in classes if (name := _declared_name(cls, path))}
     stem = plugin_name(path.stem)
     alone = len(classes) - len(declared) == 1
-    return {cls: declared.get(cls) or (stem if alone else f"{stem}:{cls.__name__}") for cls in classes}
+    names = {cls: declared.get(cls) or (stem if alone else f"{stem}:{cls.__name__}") for cls in classes}
+    return {cls: check_name(name, "--plugin: name") for cls, name in names.items()}
 
 
 def _declared_name(cls: type[Any], path: Path) -> str:
@@ -294,7 +296,8 @@ def _in_folder(kind: Kind) -> Iterable[Plugin]:
 def _in_packages(kind: Kind) -> Iterable[Plugin]:
     for entry in entry_points(group=FOLDERS[kind]):
         package = f"package {entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
-        yield Plugin(plugin_name(entry.name), package, f"{entry.value}", partial(_entry_module, entry))
+        name = check_name(plugin_name(entry.name), f"{package}: {kind}")
+        yield Plugin(name, package, f"{entry.value}", partial(_entry_module, entry))
 
 
 def _entry_module(entry: EntryPoint) -> ModuleType:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-# What a spreadsheet would take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  # their wide forms count too
+from bench.csv_cells import harmless_cell, harmless_text
+
 # Signs that LaTeX prints as they are only in this form.
 SIGNS = '\\~^<>|"±↓↑→–†‡×…≥≤∞−'  # noqa: RUF001
 COMMANDS = (
@@ -73,7 +73,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Return a frame as CSV: numbers in full, text that a spreadsheet shows and does not carry out."""
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
-    writer.writerow([_harmless(str(name)) for name in frame.columns])
+    writer.writerow([harmless_text(str(name)) for name in frame.columns])
     for row in frame.itertuples(index=False):
         writer.writerow([_csv_cell(value) for value in row])
     return content.getvalue()
@@ -84,17 +84,7 @@ def _csv_cell(value: Any) -> Any:
         return "" if math.isnan(value) else repr(float(value))
     if value is None or value is pd.NA:
         return ""
-    return _harmless(value) if isinstance(value, str) else value
-
-
-def _harmless(words: str) -> str:
-    if not words.lstrip(" ").startswith(FORMULA):
-        return words
-    try:
-        float(words)
-    except ValueError:
-        return "'" + words
-    return words  # a number with its sign
+    return harmless_cell(value)
 
 
 def latex(table: TextTable, caption: str, label: str) -> str:

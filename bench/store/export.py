@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from bench.csv_cells import harmless_cell
 from bench.errors import UserError, unknown_name
 from bench.machine.files import write_output
 
@@ -56,7 +57,7 @@ def write_csv(values: Iterable[Row], file: IO[bytes]) -> int:
     writer.writerow(COLUMNS)
     count = 0
     for part in _parts(values):
-        writer.writerows(part)  # a float is written as its repr
+        writer.writerows([harmless_cell(value) for value in row] for row in part)  # a float is written as its repr
         count += len(part)
     text.flush()
     text.detach()

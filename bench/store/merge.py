@@ -13,12 +13,13 @@ from sqlalchemy import Connection, Table, func, select
 
 from bench.errors import UserError
 from bench.spec.cell import Status
+from bench.spec.names import check_name
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
 from bench.store.result_rows import storable, write_results
 from bench.store.schema import content_hash, split_code
 from bench.store.store import Store
-from bench.store.tables import LONGEST_NAME, cells, environments, metrics, remarks, searches, suites, wanted
+from bench.store.tables import cells, environments, metrics, remarks, searches, suites, wanted
 
 
 @dataclass(frozen=True)
@@ -201,9 +202,7 @@ def _rows(connection: Connection, table: Table, origin: Store) -> list[dict[str,
 
 def _checked_name(value: Any, what: str, origin: Store) -> str:
     text = _checked_text(value, what, origin)
-    if text != value or len(text) > LONGEST_NAME:
-        raise UserError(f"{origin.address}: {what} {text[:40]!r}... is not a name of at most {LONGEST_NAME} characters")
-    return text
+    return check_name(value, f"{origin.address}: {what}") if text else text  # a remark on a dataset names no method
 
 
 def _checked_text(value: Any, what: str, origin: Store) -> str:

@@ -15,10 +15,10 @@ from typing import Any, Self
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
-from bench.errors import UserError
 from bench.plugins.registry import PluginSource
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
+from bench.spec.names import LONGEST_NAME, check_name
 from bench.store import DEFAULT_URL
 from bench.store import leases as lease_rows
 from bench.store.address import parse_address
@@ -27,7 +27,7 @@ from bench.store.database import Database, chunks, insert, user_errors
 from bench.store.leases import Owner, new_owner
 from bench.store.result_rows import environment_text, result_row, storable, unique_results, write_results
 from bench.store.schema import SCHEMA, NoStoreError, content_hash, prepare
-from bench.store.tables import LONGEST_NAME, cells, environments, leases, plugins, remarks, searches, suites, wanted
+from bench.store.tables import cells, environments, leases, plugins, remarks, searches, suites, wanted
 from bench.store.value_columns import ValueColumns, read_values
 
 __all__ = ["SCHEMA", "NoStoreError", "Owner", "Store", "SuiteRecord", "new_owner"]
@@ -84,10 +84,10 @@ class Store:
             "hash": content_hash(suite.content),
         }
         rows = [{name: getattr(cell, name) for name in PLACE} | {"suite": suite.name} for cell in cells]
-        for name in {suite.name, *(row[part] for row in rows for part in ("dataset", "method"))}:
-            if len(name) > LONGEST_NAME:
-                limit = f"at most {LONGEST_NAME} are allowed"
-                raise UserError(f"the name {name[:40]}... has {len(name)} characters; {limit}")
+        check_name(suite.name, "suite")
+        for part in ("dataset", "method"):
+            for name in {str(row[part]) for row in rows}:
+                check_name(name, part)
 
         def work(connection: Connection) -> None:
             row = insert(connection, suites).values(record)

@@ -17,8 +17,6 @@ from sqlalchemy import (
     TypeDecorator,
 )
 
-LONGEST_NAME = 200  # characters; PostgreSQL cannot index names of any length
-
 
 class Number(TypeDecorator[float]):
     """A float that may be NaN. SQLite has neither NaN nor -0, so they are NULL and 0 in both databases."""

@@ -154,7 +154,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     failed = cell(spec(names[0], "failing", 0))
     store.want(SuiteRecord(names[0], HOSTILE[1], names[2], [], "{}"), [failed])
     store.save([(failed, Outcome("failed", "\n".join(HOSTILE), environment=facts))])
-    store.remark(names[0], names[0], "", list(HOSTILE))
+    store.remark(names[0], names[0], "", [*HOSTILE, "\u202e reversed"])
     return store
 
 

@@ -68,6 +68,14 @@ def test_the_page_stands_alone_and_its_data_beside_it(tmp_path: Path) -> None:
     assert float(rows[0]["value"]) == series["values"][0][0]
 
 
+def test_no_formulas_in_csv(store: Store, tmp_path: Path) -> None:
+    fill(store, lambda *place: -1.0, datasets=["=1+1"], methods=["@m"], environment={**ENVIRONMENT, "code": "-2+3"})
+    (*_, table) = write_history("rmse", metric_history([store], "rmse"), tmp_path)
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = {(row["dataset"], row["method"], row["code"], row["value"]) for row in csv.DictReader(file)}
+    assert rows == {("'=1+1", "'@m", "'-2+3", "-1.0")}
+
+
 def test_a_page_without_a_change_says_so(tmp_path: Path) -> None:
     one = store_of_versions(tmp_path / "1.db", noisy([1.0]), ["a"])
     (page, *_) = write_history("rmse", metric_history([one], "rmse"), tmp_path / "1")

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import math
@@ -14,7 +15,7 @@ from bench.store.export import COLUMNS, Format, rows, write, write_file
 from bench.store.results import StoredResults
 from bench.store.store import Store, SuiteRecord
 
-STRANGE = ['a,"b"', "=1+1", "two\nlines", "ünï <x>"]
+STRANGE = ['a,"b"', "1+1", "two; three", "ünï <x>"]
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_a_file_is_written_whole_or_not_at_all(full: Store, tmp_path: Path, monk
             write_file(rows(full), Format.CSV, path)
     assert path.read_text("utf-8") == "before"
     assert not list(tmp_path.glob(".*"))
-    with pytest.raises(UserError, match="--out"):
+    with pytest.raises(UserError, match="one of its folders"):
         write_file(rows(full), Format.CSV, path / "below-a-file.csv")
     write_file(rows(full), Format.CSV, path)
     assert path.read_text("utf-8").startswith(",".join(COLUMNS))
@@ -119,3 +120,16 @@ def test_parquet_without_its_library(full: Store, python: Callable[[str], str]) 
         "except UserError as error: print(error)\n"
     )
     assert python(code).endswith("pip install 'uqbench[parquet]'")
+
+
+def test_no_formulas_in_csv(store: Store) -> None:
+    names = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "＝1")  # noqa: RUF001
+    cells = [Cell(f"{n:032x}", name, 0, name, n, "{}") for n, name in enumerate(names)]
+    store.want(SuiteRecord("=suite", "Evil", None, [], "{}"), cells)
+    store.save([(cell, Outcome("ok", metrics={"nll": -1.5})) for cell in cells])
+    content = io.BytesIO()
+    write(rows(store), Format.CSV, content)
+    read = list(csv.DictReader(io.StringIO(content.getvalue().decode())))
+    assert {row["suite"] for row in read} == {"'=suite"}
+    assert {row["method"] for row in read} == {row["dataset"] for row in read} == {f"'{name}" for name in names}
+    assert {row["value"] for row in read} == {"-1.5"}  # a number stays one
