@@ -1,7 +1,6 @@
 """`uqbench data`: find, download and verify the files of datasets."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.options import json_option, plugin_option, set_data_folder
+from bench.cli.output import Group, echo, end
 from bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 folder_option = click.option("--data", "folder", metavar="DIR", help="The folder to search first and to download to.")
 
 
-@click.group()
+@click.group(cls=Group)
 def data() -> None:
     """Find, download and verify the files of datasets.
 
@@ -46,14 +46,14 @@ def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_j
         if not dataset.files:
             rows.append({"dataset": name, "file": None, "bytes": 0, "state": "no download", "path": None, "url": None})
     if as_json:
-        click.echo(json.dumps({"folders": [str(f) for f in data_folders()], "files": rows}, indent=2))
+        echo(json.dumps({"folders": [str(f) for f in data_folders()], "files": rows}, indent=2))
         return
     for place in data_folders():
-        click.echo(f"searched: {place}{'' if place.is_dir() else ' (no such folder)'}")
+        echo(f"searched: {place}{'' if place.is_dir() else ' (no such folder)'}")
     width = max((len(row["dataset"]) for row in rows), default=0)
     for row in rows:
         about = f"{row['path'] or row['file']} ({row['bytes']:,} bytes)" if row["file"] else "needs no file"
-        click.echo(f"{row['dataset']:<{width}}  {row['state']:<11}  {about}")
+        echo(f"{row['dataset']:<{width}}  {row['state']:<11}  {about}")
 
 
 @data.command()
@@ -71,22 +71,22 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
     for name, dataset in _datasets(names, plugins).items():
         if not dataset.files:
             if name in names:
-                click.echo(f"{name}: needs no download")
+                echo(f"{name}: needs no download")
             continue
         if _found(dataset):
-            click.echo(f"{name}: there already")
+            echo(f"{name}: there already")
             continue
         try:
             dataset.fetch(place)
             wrong = [file.name for file in dataset.files if not is_there(file, place)]
             if wrong:
                 raise UserError(f"{wrong[0]} is missing or damaged in {place} after the download")
-            click.echo(f"{name}: downloaded to {place} and verified")
+            echo(f"{name}: downloaded to {place} and verified")
         except UserError as error:  # go on with the others
             failures += 1
-            click.echo(f"uqbench: {name}: {' '.join(str(error).split())}", err=True)
+            echo(f"uqbench: {name}: {' '.join(str(error).split())}", err=True)
     if failures:
-        sys.exit(2)
+        end(2)
 
 
 @data.command()
@@ -107,13 +107,13 @@ def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_
             state = "missing" if path is None else "damaged" if fault else "ok"
             rows.append({"dataset": name, "file": file.name, "state": state, "path": str(path or ""), "fault": fault})
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
     for row in () if as_json else rows:
         about = f": {row['fault']}" if row["fault"] else ""
-        click.echo(f"{row['state']:<8} {row['dataset']:<9} {row['path'] or row['file']}{about}")
+        echo(f"{row['state']:<8} {row['dataset']:<9} {row['path'] or row['file']}{about}")
     bad = ("damaged", "missing") if names else ("damaged",)
     if any(row["state"] in bad for row in rows):
-        sys.exit(1)
+        end(1)
 
 
 def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Dataset"]:
@@ -127,7 +127,7 @@ def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Datase
         except UserError as error:
             if names:
                 raise
-            click.echo(f"uqbench: {error}", err=True)  # one broken plug-in does not hide the others
+            echo(f"uqbench: {error}", err=True)  # one broken plug-in does not hide the others
     return datasets
 
 

@@ -1,6 +1,5 @@
 """`uqbench baseline`, `uqbench gate` and `uqbench history`: numbers under regression control."""
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import data_option, defaulted, plugin_option, set_data_folder
+from bench.cli.options import data_option, defaulted, output_option, plugin_option, set_data_folder
+from bench.cli.output import Command, echo, end
 from bench.errors import UserError
 from bench.run.progress_bar import progress_bar
 from bench.store import DEFAULT_URL
@@ -26,9 +26,9 @@ store_option = click.option(
 workers_option = click.option("--workers", type=click.IntRange(min=1), help="Worker processes; by default as it pays.")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite")
-@click.option("--out", metavar="FILE", help="The file.  [default: baselines/SUITE.json]")
+@output_option("--out", metavar="FILE", help="The file.  [default: baselines/SUITE.json]")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds, instead of the suite's number.")
 @click.option("--update", is_flag=True, help="Replace the baseline that is there; needs --why.")
 @click.option("--why", metavar="REASON", help="Why the numbers may change; kept in the file.")
@@ -80,7 +80,7 @@ def baseline(
         _print_baseline(written, before, path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite")
 @click.option("--baseline", "baseline_file", required=True, metavar="FILE", help="Made by 'uqbench baseline'.")
 @store_option
@@ -94,8 +94,8 @@ def baseline(
 )
 @click.option("--strict", is_flag=True, help="Inconclusive comparisons fail, too.")
 @click.option("--json", "json_", is_flag=True, help="Print JSON.")
-@click.option("--junit", metavar="FILE", help="Also write JUnit's XML.")
-@click.option("--markdown", "markdown_file", metavar="FILE", help="Also write a summary for a pull request.")
+@output_option("--junit", metavar="FILE", help="Also write JUnit's XML.")
+@output_option("--markdown", "markdown_file", metavar="FILE", help="Also write a summary for a pull request.")
 @workers_option
 @data_option
 @plugin_option
@@ -135,14 +135,14 @@ def gate(
         write_output(Path(junit), output.junit(result, strict=strict))
     if markdown_file:
         write_output(Path(markdown_file), output.markdown(result, strict=strict))
-    click.echo(output.as_json(result, strict=strict) if json_ else "\n".join(output.gate_lines(result, strict=strict)))
+    echo(output.as_json(result, strict=strict) if json_ else "\n".join(output.gate_lines(result, strict=strict)))
     if result.failing(strict=strict):
-        sys.exit(1)
+        end(1)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--metric", required=True, metavar="NAME", help="The metric.")
-@click.option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
+@output_option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
 @click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
 @defaulted(
     "--store", "urls", multiple=True, default=[DEFAULT_URL], metavar="URL", help="A store of results; repeatable."
@@ -164,19 +164,19 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugi
         written = write_history(metric, found, Path(out))
     versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
     count = f"{len(found.lines)} series, {len(versions)} version{'s' * (len(versions) != 1)}"
-    click.echo(f"{metric}: {count} of code, plug-ins and harness")
+    echo(f"{metric}: {count} of code, plug-ins and harness")
     for one in found.lines:
         for change in one.changes:
             version, label = one.series.versions[change.at], one.series.label
-            click.echo(
+            echo(
                 f"{change.verdict:<6} since {version.name}: {label.method} on {label.dataset}: "
                 f"{change.before:.4g} -> {change.after:.4g}  {version.subject}".rstrip()
             )
             if cause := one.series.changed_plugins(change.at):
-                click.echo(f"       {cause}")
+                echo(f"       {cause}")
     if any(one.changes for one in found.lines):
-        click.echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
-    click.echo(f"history: {written[0]}")
+        echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
+    echo(f"history: {written[0]}")
 
 
 def _suite(name: str, data: str | None, registry: "Registry") -> "Suite":
@@ -202,25 +202,25 @@ def _measurer(
         try:
             yield SuiteMeasurer(suite, registry, opened, settings, monitor)
         except StoppedError as error:
-            click.echo(f"uqbench: {error}", err=True)
-            sys.exit(128 + (monitor.stop.signal or 2))
+            echo(f"uqbench: {error}", err=True)
+            end(128 + (monitor.stop.signal or 2))
 
 
 def _print_baseline(new: "Baseline", before: "Baseline | None", path: Path) -> None:
     from bench.gate.verdicts import FEWEST_PAIRS
 
     seeds, measured = len(new.measured.seeds), new.measured
-    click.echo(f"{path}: {measured.count} values, {len(measured.values)} methods on datasets, {seeds} seeds")
+    echo(f"{path}: {measured.count} values, {len(measured.values)} methods on datasets, {seeds} seeds")
     for (dataset, method), statuses in measured.lost.items():
         for status, which in statuses.items():
-            click.echo(f"note: {dataset} {method}: {len(which)} of {seeds} seeds {status}", err=True)
+            echo(f"note: {dataset} {method}: {len(which)} of {seeds} seeds {status}", err=True)
     if seeds < FEWEST_PAIRS:
-        click.echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only find identical values", err=True)
+        echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only find identical values", err=True)
     if before is not None:
         from bench.gate.verdicts import Rules, compare
 
         moved = [row for row in compare(before.measured, measured, Rules()) if row.verdict != "identical"]
-        click.echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
+        echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
 
 
 COMMANDS = (baseline, gate, history)

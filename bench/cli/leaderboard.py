@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import click
 
-from bench.cli.options import collect_garbage_rarely, defaulted, plugin_option, repeated, store_option
+from bench.cli.options import collect_garbage_rarely, output_option, plugin_option, repeated, store_option
+from bench.cli.output import Command, echo
 
 
-@click.command()
+@click.command(cls=Command)
 @store_option
-@defaulted("--out", default="leaderboard", metavar="DIR", help="Where the pages are written.")
+@output_option("--out", show_default=True, default="leaderboard", metavar="DIR", help="Where the pages are written.")
 @repeated("--suite", "suites", help="Only this suite; repeatable.")
 @repeated("--metric", "metrics", help="Only this metric; repeatable; 'all' for all.  [default: the suite's, and costs]")
 @click.option("--version", default="", metavar="NAME", help="Publish the boards under this name.")
@@ -38,8 +39,8 @@ def leaderboard(
     page, found = write_leaderboard(store, out, version=version, frozen=frozen, **options)
     hidden = [one for one in found.unlisted if one.provenance]
     empty = len(found.unlisted) - len(hidden)
-    click.echo(f"leaderboard: {page}, {len(found.rows)} rows listed")
+    echo(f"leaderboard: {page}, {len(found.rows)} rows listed")
     if empty:
-        click.echo(f"not listed: {empty} rows without a result")
+        echo(f"not listed: {empty} rows without a result")
     if hidden:
-        click.echo(f"not listed: {len(hidden)} rows without full provenance, such as {hidden[0].reason}")
+        echo(f"not listed: {len(hidden)} rows without full provenance, such as {hidden[0].reason}")

@@ -1,7 +1,6 @@
 """The command line. Commands import heavy modules inside, so that --help is fast."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,30 +10,31 @@ import click
 
 from bench import __version__
 from bench.cli.data import data as data_commands
+from bench.cli.failures import report_failure
 from bench.cli.gate import COMMANDS as GATE_COMMANDS
 from bench.cli.leaderboard import leaderboard
 from bench.cli.options import (
     collect_garbage_rarely,
     data_option,
-    defaulted,
-    fail,
     json_option,
+    output_option,
     plugin_option,
     set_data_folder,
     store_option,
 )
+from bench.cli.output import Group, discard_unwritable, echo, end, occupy_descriptors
 from bench.cli.plugins import new, verify
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
 from bench.cli.store import COMMANDS as STORE_COMMANDS
-from bench.errors import UserError, unknown_name
+from bench.errors import unknown_name
 from bench.store.passwords import hide_in_process_list
 
 if TYPE_CHECKING:
     from bench.plugins.registry import Kind
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="uqbench")
 def app() -> None:
     """Compare uncertainty methods for neural networks.
@@ -56,12 +56,12 @@ def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
         raise unknown_name("list", what, LISTED)
     rows = _rows(what, plugins)
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         tail = "" if row.get("origin", "built in") == "built in" else f"  ({row['origin']})"
-        click.echo(f"{row['name']:<{width}}  {row['summary']}{tail}")
+        echo(f"{row['name']:<{width}}  {row['summary']}{tail}")
 
 
 def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
@@ -96,14 +96,14 @@ def _better(direction: str, target: float | None) -> str:
 @app.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @store_option
-@defaulted("--out", default="report", metavar="DIR", help="The folder to write to.")
+@output_option("--out", show_default=True, default="report", metavar="DIR", help="The folder to write to.")
 @plugin_option
 def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
     """Write a report on the stored results: a page (index.html), Markdown, figures and tables (CSV, LaTeX)."""
     collect_garbage_rarely()
     from bench.workflow import write_report
 
-    click.echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")
+    echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")
 
 
 @app.command()
@@ -119,12 +119,12 @@ def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) 
 
     findings = examine(Registry([Path(p) for p in plugins]), store)
     if as_json:
-        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+        echo(json.dumps([vars(f) for f in findings], indent=2))
     else:
         for finding in findings:
-            click.echo(f"{finding.state:<8} {finding.subject:<9} {finding.text}")
+            echo(f"{finding.state:<8} {finding.subject:<9} {finding.text}")
     if any(f.state == "problem" for f in findings):
-        sys.exit(1)
+        end(1)
 
 
 OTHERS = (data_commands, leaderboard, new, verify, compare, rank)
@@ -133,21 +133,17 @@ for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user is one line and exit 2, never a traceback."""
+    """Run the command line; whatever fails is one line and an exit code, never a traceback."""
+    occupy_descriptors()
     hide_in_process_list(sys.argv[1:])
     try:
-        app(standalone_mode=False)
-    except UserError as error:
-        fail(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())  # 'uqbench' without a command
-    except click.ClickException as error:
-        fail(error.format_message())
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        fail("stopped; finished cells are stored", 130)
-    except BrokenPipeError:
-        # The reader has gone ('uqbench list | head'): avoid the interpreter's error message at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = app(standalone_mode=False) or 0
+    except BaseException as error:  # a plug-in may raise anything
+        code = report_failure(error)
+    for stream in (sys.stdout, sys.stderr):
+        discard_unwritable(stream)
+    if code:
+        sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
-"""Options that several commands share, and the exit with an error message."""
+"""Options that several commands share."""
 
 import gc
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
 import click
 
+from bench.cli.output import STANDARD_OUTPUT
 from bench.errors import UserError
 from bench.store import DEFAULT_URL
-from bench.store.passwords import hide_passwords
 
 defaulted = partial(click.option, show_default=True)
 repeated = partial(click.option, multiple=True, metavar="NAME")
@@ -19,6 +18,19 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with plug-ins of your own; may be repeated."
 )
+
+
+def _output_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return the name of a file or folder to write to; an empty one would mean the current folder."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the name is empty; name a file or a folder", ctx, param)
+    if value in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        # While a command runs, the descriptor of this name is not the command's own output: see bench.cli.output.
+        return f"/dev/fd/{os.dup(STANDARD_OUTPUT)}"
+    return value
+
+
+output_option = partial(click.option, callback=_output_name)
 data_option = click.option("--data", metavar="DIR", help="The folder that datasets search first.")
 
 
@@ -40,9 +52,3 @@ def collect_garbage_rarely() -> None:
     may hold large tensors.
     """
     gc.set_threshold(100_000)
-
-
-def fail(message: str, code: int = 2) -> None:
-    """Print the message in one line and exit."""
-    click.echo("uqbench: " + hide_passwords(" ".join(message.split())), err=True)
-    sys.exit(code)

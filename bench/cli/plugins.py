@@ -1,14 +1,14 @@
 """`uqbench new` and `uqbench verify`: write a new plug-in, and run the checks of its kind."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from bench.cli.options import data_option, json_option, plugin_option, set_data_folder
+from bench.cli.options import data_option, json_option, output_option, plugin_option, set_data_folder
+from bench.cli.output import Command, echo, end
 from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KINDS = ("method", "dataset", "network", "report", "metric")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("kind", metavar="method|dataset|network|report|metric")
 @click.argument("name")
 @plugin_option
@@ -49,11 +49,11 @@ def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], da
     if as_json:
         checks = [vars(v) for v in verdicts]
         summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts, "checks": checks}
-        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
-        click.echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
+        echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
     if counts["failed"]:
-        sys.exit(1)
+        end(1)
 
 
 def _metric(registry: "Registry", name: str) -> "Metric":
@@ -68,18 +68,18 @@ STATES = ("ok", "failed", "expected failure", "not applicable")
 
 def _print(verdict: "Verdict") -> None:
     if verdict.state == "ok":
-        click.echo(f"ok       {verdict.check}: {verdict.proves}")
+        echo(f"ok       {verdict.check}: {verdict.proves}")
     elif verdict.state == "failed":
-        click.echo(f"FAILED   {verdict.check}: {verdict.message}")
+        echo(f"FAILED   {verdict.check}: {verdict.message}")
     else:
-        click.echo(f"-        {verdict}")
+        echo(f"-        {verdict}")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("kind", metavar="method|estimator|wrapper|dataset|network|report|metric|package")
 @click.argument("name")
 @click.option("--kind", "content", metavar="KIND", help="What a package contains.  [default: method]")
-@click.option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
+@output_option("--out", default=".", metavar="DIR", help="The folder to write to.  [default: here]")
 def new(kind: str, name: str, content: str | None, out: str) -> None:
     """Write a new plug-in that works, with its test, or an installable package with one.
 
@@ -93,7 +93,7 @@ def new(kind: str, name: str, content: str | None, out: str) -> None:
         raise UserError(f"--kind is for packages: write 'uqbench new package {name} --kind {content}'")
     written = scaffold(kind, name, Path(out), Registry(), content or "method")
     for path in written:
-        click.echo(f"wrote {path}")
+        echo(f"wrote {path}")
     inside = content or "method" if kind == "package" else kind
     plugin = plugin_of(inside, name)
     if kind == "package":
@@ -101,4 +101,4 @@ def new(kind: str, name: str, content: str | None, out: str) -> None:
     else:
         first = f"uqbench verify {registered_as(kind)} {plugin} --plugin {written[0]}"
         second = f"uqbench {TRIALS[registered_as(kind)].format(plugin)} --plugin {written[0]}"
-    click.echo(f"next: {first}\nthen: {second}")
+    echo(f"next: {first}\nthen: {second}")

@@ -1,7 +1,6 @@
 """`uqbench run` and `uqbench retry`: compute cells, store them and print a summary."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.executor_options import compute_options
-from bench.cli.options import data_option, fail, json_option, plugin_option, repeated, set_data_folder, store_option
+from bench.cli.options import data_option, json_option, plugin_option, repeated, set_data_folder, store_option
+from bench.cli.output import Command, echo, end, fail
 from bench.errors import UserError, unknown_name
 from bench.run.progress_bar import progress_bar
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.workflow import SuiteRun
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite")
 @repeated("--method", "methods", help="Only this method, of the suite or not; repeatable; 'all' for every method.")
 @repeated("--dataset", "datasets", help="Only this dataset, of the suite or not; repeatable.")
@@ -81,10 +81,10 @@ def _show_results(run: "SuiteRun") -> None:
     with using_metrics(results.declarations):
         own = "\n\n".join(text for kind in sorted(kinds) if (text := probe_types()[kind].table(results)))
         lines = [own] if own else list(standing_lines(results))
-    click.echo("\n".join(["", *lines]))
+    echo("\n".join(["", *lines]))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", required=False)
 @click.option("--failed", is_flag=True, help="Retry the cells that failed (the only kind there is to retry).")
 @store_option
@@ -124,7 +124,7 @@ def _end(summary: "Summary", stopped_by: int | None) -> None:
     if stopped_by is not None and summary.left:
         fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + stopped_by)
     if not summary.well:
-        sys.exit(1)
+        end(1)
 
 
 def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
@@ -141,11 +141,11 @@ def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None
             done = stored.done(cell.key for cell in task.cells) if stored else set()
             rows += [{**_place(cell), "state": "stored" if cell.key in done else "to run"} for cell in task.cells]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
     else:
         _print_plan(rows)
     if broken:
-        sys.exit(1)
+        end(1)
 
 
 @contextmanager
@@ -165,8 +165,8 @@ def _stored(url: str) -> "Iterator[Store | None]":
 def _print_plan(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         where = f"seed {row['seed']}  {row['key'][:12]}" if "key" in row else ""
-        click.echo(f"{row['dataset']:<12} {row['method']:<16} {where}  {row['state']}")
-    click.echo(
+        echo(f"{row['dataset']:<12} {row['method']:<16} {where}  {row['state']}")
+    echo(
         f"{sum(r['state'] == 'to run' for r in rows)} cells to run, {sum(r['state'] == 'stored' for r in rows)} stored"
     )
 
@@ -183,19 +183,19 @@ def _print_summary(summary: "Summary", suite: str, store: str, as_json: bool) ->
             "doubts": [{"dataset": c.dataset, "method": c.method, "key": c.key, "why": w} for c, w in summary.doubts],
             "seconds": summary.seconds,
         }
-        click.echo(json.dumps(content, indent=2))
+        echo(json.dumps(content, indent=2))
         return
     for refused in summary.refused:
         which = f"{refused.dataset} {refused.method}".strip()  # no method: the whole dataset
-        click.echo(f"{'FAILED' if refused.fault else 'skipped'}: {which}: {refused.reason}", err=True)
+        echo(f"{'FAILED' if refused.fault else 'skipped'}: {which}: {refused.reason}", err=True)
     # The seeds of one method usually fail alike.
     for reason in dict.fromkeys(f"{c.dataset} {c.method}: {m.partition(chr(10))[0]}" for c, m in summary.failures):
-        click.echo(f"FAILED: {reason}", err=True)
+        echo(f"FAILED: {reason}", err=True)
     for why, doubted in _by_reason(summary.doubts).items():
         which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
-        click.echo(f"warning: {which}: {why}", err=True)
+        echo(f"warning: {which}: {why}", err=True)
     shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
-    click.echo(
+    echo(
         f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
         f"{len(summary.failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
     )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bench.cli.options import collect_garbage_rarely, defaulted, json_option, plugin_option, repeated, store_option
+from bench.cli.output import Command, echo
 from bench.errors import unknown_name
 from bench.json_values import without_nan
 
@@ -17,7 +18,7 @@ alpha_option = defaulted("--alpha", default=0.05, help="The level of the tests."
 correction_option = defaulted("--correction", default="holm", metavar="holm|bh", help="Holm, or Benjamini-Hochberg.")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @metric_option
@@ -74,11 +75,11 @@ def compare(
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(comparison)})
         return
-    click.echo(f"suite {results.suite}")
-    click.echo("\n".join(comparison_lines(comparison)))
+    echo(f"suite {results.suite}")
+    echo("\n".join(comparison_lines(comparison)))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("methods", nargs=-1, metavar="[METHOD]...")
 @metric_option
 @suite_option
@@ -109,11 +110,11 @@ def rank(
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(found)})
         return
-    click.echo(f"suite {results.suite}")
+    echo(f"suite {results.suite}")
     for ranking in found.rankings:
-        click.echo("\n" + "\n".join(ranking_lines(ranking)))
+        echo("\n" + "\n".join(ranking_lines(ranking)))
     for reason in found.left_out:
-        click.echo(f"not ranked: {reason}", err=True)
+        echo(f"not ranked: {reason}", err=True)
 
 
 def _correction(text: str) -> Any:
@@ -125,4 +126,4 @@ def _correction(text: str) -> Any:
 
 
 def _print_json(content: dict[str, Any]) -> None:
-    click.echo(json.dumps(without_nan(content), indent=2, allow_nan=False))
+    echo(json.dumps(without_nan(content), indent=2, allow_nan=False))

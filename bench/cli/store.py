@@ -1,7 +1,6 @@
 """The commands on a store: status, show, merge, export, gc. None of them needs torch."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import defaulted, json_option, store_option
+from bench.cli.options import defaulted, json_option, output_option, store_option
+from bench.cli.output import Command, echo, end, failures_named, output_stream
 from bench.errors import UserError, unknown_name
 from bench.json_values import without_nan
 from bench.store.export import Format
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.store.store import Store
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", required=False)
 @store_option
 @json_option
@@ -46,16 +46,16 @@ def _print_status(found: "Status") -> None:
         rows = [[*(_plain(str(row[name])) for name in names), *(str(row[s]) for s in STATES)] for row in found.rows]
         _print_table([*names, *STATES], rows, left=len(names))
     else:
-        click.echo("no suite is stored yet; run one first: uqbench run quick")
+        echo("no suite is stored yet; run one first: uqbench run quick")
     for driver in found.drivers:
-        click.echo(f"driver {_plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
+        echo(f"driver {_plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
     if found.unwanted:
-        click.echo(f"{found.unwanted} results that no suite contains ('uqbench gc --unwanted' removes them)")
+        echo(f"{found.unwanted} results that no suite contains ('uqbench gc --unwanted' removes them)")
     database, arrays = _bytes(found.database_bytes), _bytes(found.array_bytes)
-    click.echo(f"size: database {database}, {found.array_files} array files {arrays}")
+    echo(f"size: database {database}, {found.array_files} array files {arrays}")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("cell")
 @click.option("--suite", metavar="NAME", help="The suite of DATASET/METHOD/SEED.")
 @click.option("--source", is_flag=True, help="Also print the plug-in files that it was computed with.")
@@ -70,42 +70,42 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
     if as_json:
         _print_json(found)
         return
-    click.echo(f"cell {_plain(found['key'])}: {found['status']}")
+    echo(f"cell {_plain(found['key'])}: {found['status']}")
     for place in found["places"]:
         text = "{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**place)
-        click.echo(f"wanted by {_plain(text)}")
+        echo(f"wanted by {_plain(text)}")
     for name, value in found["timing"].items():
         if value is not None:
-            click.echo(f"{name}: {f'{value:.3f}' if name.endswith('seconds') else _moment(value)}")
+            echo(f"{name}: {f'{value:.3f}' if name.endswith('seconds') else _moment(value)}")
     if found["code"]:
-        click.echo(f"code: {_plain(found['code'])}{' with changes' if found['dirty'] else ''}")
+        echo(f"code: {_plain(found['code'])}{' with changes' if found['dirty'] else ''}")
     left_out = found["training"].pop("left_out", {})
     for part in ("spec", "training", "environment"):
         if found[part]:
-            click.echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
+            echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
     _print_metrics(found["metrics"], left_out)
     for plugin in found["plugins"]:
         lines = plugin["source"].count("\n")
-        click.echo(f"plug-in file {_plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
+        echo(f"plug-in file {_plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
         if source:
-            click.echo(_indented(plugin["source"].rstrip("\n")))
+            echo(_indented(plugin["source"].rstrip("\n")))
     if found["message"]:
-        click.echo(f"message:\n{_indented(found['message'])}")
+        echo(f"message:\n{_indented(found['message'])}")
 
 
 def _print_metrics(values: Mapping[str, float], left_out: Mapping[str, Sequence[str]]) -> None:
     if values:
-        click.echo("metrics:")
+        echo("metrics:")
         width = max(len(name) for name in values)
         for name, value in values.items():
-            click.echo(f"  {_plain(name):<{width}}  {value!r}")
+            echo(f"  {_plain(name):<{width}}  {value!r}")
     if left_out:
-        click.echo("metrics without a value:")
+        echo("metrics without a value:")
         for reason, names in left_out.items():
-            click.echo(_plain(f"  {', '.join(names)}: {reason}"))
+            echo(_plain(f"  {', '.join(names)}: {reason}"))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("other")
 @store_option
 @json_option
@@ -123,26 +123,26 @@ def merge(other: str, store: str, as_json: bool) -> None:
     else:
         _print_merged(done)
     if done.conflicts:
-        sys.exit(1)
+        end(1)
 
 
 def _print_merged(done: "Merged") -> None:
     for conflict in done.conflicts:
         here, there = (_plain(str(value))[:200] for value in (conflict.here, conflict.there))
-        click.echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
+        echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
     conflicts = len({conflict.key for conflict in done.conflicts})
     kept = f"{done.same} the same, {conflicts} in conflict"
-    click.echo(
+    echo(
         f"{done.added} results added, {done.replaced} failures replaced, {kept}; {done.arrays} array files copied; "
         f"{done.suites} suites and {done.wanted} wanted cells added"
     )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", required=False)
 @defaulted("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV))
-@click.option("--out", metavar="FILE", help="The file to write, instead of standard output.")
-@click.option("--plugins", metavar="DIR", help="Also write the plug-in files of the results, as DIR/HASH/NAME.py.")
+@output_option("--out", metavar="FILE", help="The file to write, instead of standard output.")
+@output_option("--plugins", metavar="DIR", help="Also write the plug-in files of the results, as DIR/HASH/NAME.py.")
 @store_option
 def export(suite: str | None, name: str, out: str | None, plugins: str | None, store: str) -> None:
     """Write the metric values of SUITE, or of all suites, one row per value."""
@@ -154,16 +154,19 @@ def export(suite: str | None, name: str, out: str | None, plugins: str | None, s
     with closing(_opened(store, suite)) as opened:
         sources = write_plugins(opened, suite, Path(plugins)) if plugins else []
         for source in sources:
-            click.echo(f"plug-in file: {source}", err=True)
+            echo(f"plug-in file: {source}", err=True)
         if out is not None:
             count = write_file(rows(opened, suite), form, Path(out))
-            click.echo(f"{count} values: {out}", err=True)
+            echo(f"{count} values: {out}", err=True)
             return
-        write(rows(opened, suite), form, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        stream = output_stream()
+        if stream is not None:
+            with failures_named():
+                write(rows(opened, suite), form, stream.buffer)
+                stream.buffer.flush()
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
 @click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
@@ -187,9 +190,9 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: 
     counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
     counts += [f"{removed.plugins} plug-in files"] * (removed.plugins > 0)
     files = f"{', '.join(counts)} ({_bytes(removed.bytes)})"
-    click.echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
+    echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
     if compiled:
-        click.echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({_bytes(size)})")
+        echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({_bytes(size)})")
 
 
 COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)
@@ -210,11 +213,12 @@ def _opened(url: str, suite: str | None) -> "Store":
 
 
 def _is_terminal() -> bool:
-    return sys.stdout.isatty()
+    stream = output_stream()
+    return stream is not None and stream.isatty()
 
 
 def _print_json(content: Any) -> None:
-    click.echo(json.dumps(without_nan(content, str), indent=2))
+    echo(json.dumps(without_nan(content, str), indent=2))
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
@@ -224,7 +228,7 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) 
             text.ljust(width) if column < left else text.rjust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
 
 
 def _indented(text: str) -> str:

@@ -205,7 +205,7 @@ def _file_content(name: str) -> tuple[dict[str, Any], str]:
         if path.suffix == ".toml":
             if not path.is_file():
                 raise UserError(f"suite {name}: no such file")
-            text, where, stem = path.read_text("utf-8"), name, path.stem
+            text, where, stem = path.read_text("utf-8-sig"), name, path.stem  # with or without a mark of its encoding
         elif name in suite_names():
             entry = files("bench.plan") / "suites" / f"{name}.toml"
             text, where, stem = entry.read_text("utf-8"), f"suites/{name}.toml", name

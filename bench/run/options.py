@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 ExecutorName = Literal["auto", "inline", "local", "dask"]
 Device = Literal["auto", "cpu", "cuda"]
+LONGEST_TIME_LIMIT = 366 * 24 * 3600  # seconds; clocks of the system overflow at some number
 Compiling = Literal["auto", "always", "never"]
 
 
@@ -32,6 +33,8 @@ class RunOptions:
         for name, value in (("workers", self.workers), ("time_limit", self.time_limit)):
             if value is not None and not value > 0:
                 raise UserError(f"{name}: expected a number above 0, or None for the default; got {value!r}")
+        if self.time_limit is not None and self.time_limit > LONGEST_TIME_LIMIT:
+            raise UserError(f"time_limit: at most {LONGEST_TIME_LIMIT:,} seconds (a year); got {self.time_limit:g}")
 
     def settings(self) -> "RunSettings":
         """Return the settings of a run; raises if the options do not go together."""

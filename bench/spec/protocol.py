@@ -14,7 +14,7 @@ from bench.spec.plugin import PluginSpec
 CLOSED = ConfigDict(extra="forbid")
 Positive = Annotated[int, Field(gt=0, strict=True)]
 Count = Annotated[int, Field(ge=0, strict=True)]
-NotNegative = Annotated[float, Field(ge=0, strict=True)]
+NotNegative = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Searched = Literal["learning_rate", "weight_decay"]
 
 
@@ -23,7 +23,7 @@ class Training:
     """How a network is trained."""
 
     optimizer: Literal["adam", "sgd"] = "adam"
-    learning_rate: Annotated[float, Field(gt=0, strict=True)] = 0.001
+    learning_rate: Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)] = 0.001
     weight_decay: NotNegative = 0.0
     momentum: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.9  # Adam's first beta, SGD's momentum
     nesterov: StrictBool = False  # SGD with Nesterov's momentum

@@ -130,7 +130,7 @@ def test_show(mixed: Store, call: Command) -> None:
         (("status", "tinny"), "did you mean tiny?"),
         (("export", "tinny"), "did you mean tiny?"),
         (("export", "--format", "xml"), "'csv', 'json', 'parquet'"),
-        (("export", "--out", "runs/store.db/x"), "--out"),
+        (("export", "--out", "runs/store.db/x"), "cannot be written: a file has"),
         (("merge", "gone.db"), "no such store"),
         (("merge", "foo://x"), "expected an SQLite file"),
         (("gc", "--unwanted"), "is working on this store"),
