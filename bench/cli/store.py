@@ -113,7 +113,7 @@ def merge(other: str, store: str, as_json: bool) -> None:
     """Merge all results of the store OTHER (a path or URL) into this one.
 
     A cell that has different values in the two stores is a conflict: it is not changed, both values are listed, and
-    the exit code is 1.
+    the exit code is 1. So it is if array files were lost or damaged: they are listed, everything else is merged.
     """
     from bench.workflow import merge_stores
 
@@ -122,7 +122,7 @@ def merge(other: str, store: str, as_json: bool) -> None:
         _print_json(asdict(done))
     else:
         _print_merged(done)
-    if done.conflicts:
+    if done.conflicts or done.skipped:
         end(1)
 
 
@@ -130,6 +130,8 @@ def _print_merged(done: "Merged") -> None:
     for conflict in done.conflicts:
         here, there = (_plain(str(value))[:200] for value in (conflict.here, conflict.there))
         echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
+    for skipped in done.skipped:
+        echo(f"SKIPPED: array file of cell {_plain(skipped.key)}: {_plain(skipped.reason)[:300]}", err=True)
     conflicts = len({conflict.key for conflict in done.conflicts})
     kept = f"{done.same} the same, {conflicts} in conflict"
     echo(

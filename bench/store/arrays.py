@@ -7,10 +7,12 @@ from a (foreign) database is used only if it looks like a hash: no row can point
 import contextlib
 import hashlib
 import io
+import math
 import os
 import re
 import time
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,19 @@ from numpy.typing import NDArray
 
 from bench.errors import UserError
 from bench.machine.files import TEMPORARY, sync_folder, write_whole
+from bench.spec.sizes import MOST_ARRAY_BYTES
 
 NAME = re.compile(r"(?:[0-9a-f]{2}){16,32}")
+ADVICE = "restore it from a backup, or see 'uqbench store check'"
+# What zipfile, zlib and numpy raise for content that somebody made up; encrypted members are a RuntimeError.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, RuntimeError, SyntaxError)
 GRACE = 3600.0  # seconds in which the row of a new file may still be written
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+class DamagedArraysError(UserError):
+    """An array file whose content cannot be used."""
 
 
 class ArrayFiles:
@@ -48,7 +58,7 @@ class ArrayFiles:
         """Write the content of an array file unless it exists, and return its name."""
         name = hashlib.blake2b(content, digest_size=16).hexdigest()
         path = self.folder / f"{name}.npz"
-        if path.is_file() and path.stat().st_size == len(content):
+        if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
             os.utime(path)  # new again, so that gc does not remove it before its row is written
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -60,18 +70,42 @@ class ArrayFiles:
         path = self.path(name)
         if path is None:
             return None
+        content = self.read(path)
         try:
-            with np.load(io.BytesIO(self.read(path)), allow_pickle=False) as content:
-                return {key: content[key] for key in content.files if only is None or key in only}
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise UserError(f"{path}: not a file of arrays ({error})") from error
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                return {key: arrays[key] for key in arrays.files if only is None or key in only}
+        except UNREADABLE as error:
+            raise _not_arrays(path, error) from error
 
     def read(self, path: Path) -> bytes:
-        """Return the content of an array file; raise if it does not match its name."""
+        """Return the content of an array file; raise if it is not what its name says, or would be too large in memory.
+
+        Nothing of it is unpacked before: a file of some megabytes can state arrays of many gigabytes.
+        """
+        if path.stat().st_size > MOST_ARRAY_BYTES:
+            raise DamagedArraysError(f"{path}: larger than {MOST_ARRAY_BYTES:,} bytes")
         content = path.read_bytes()
         if hashlib.blake2b(content, digest_size=len(path.stem) // 2).hexdigest() != path.stem:
-            raise UserError(f"{path}: damaged: its content does not match its name; restore it from a backup")
+            raise DamagedArraysError(f"{path}: damaged: its content does not match its name; {ADVICE}")
+        try:
+            stated = _stated_bytes(content)
+        except UNREADABLE as error:
+            raise _not_arrays(path, error) from error
+        if stated > MOST_ARRAY_BYTES:
+            most = f"at most {MOST_ARRAY_BYTES:,} are allowed"
+            raise DamagedArraysError(f"{path}: its arrays have {stated:,} bytes in memory; {most}")
         return content
+
+    def fault(self, name: str) -> str | None:
+        """Return 'lost' or 'damaged' where the arrays of this name cannot be read, or None."""
+        path = self.path(name)
+        if path is None:
+            return "lost"
+        try:
+            self.read(path)
+        except DamagedArraysError:
+            return "damaged"
+        return None
 
     def sync(self) -> None:
         """Sync the folder, so that files written so far survive a power failure."""
@@ -108,3 +142,29 @@ class ArrayFiles:
                     with contextlib.suppress(FileNotFoundError):  # renamed or removed by another process
                         facts = entry.stat(follow_symlinks=False)
                         yield Path(entry.path), facts.st_size, facts.st_mtime
+
+
+def _not_arrays(path: Path, error: Exception) -> DamagedArraysError:
+    return DamagedArraysError(f"{path}: not a file of arrays ({' '.join(str(error).split())[:100]})")
+
+
+def _stated_bytes(content: bytes) -> int:
+    """Return the size in memory that the headers of an array file state; raise ValueError for any other content."""
+    total = 0
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                version = np.lib.format.read_magic(file)
+                if version not in HEADERS:
+                    raise ValueError(f"{member.filename}: format {version}")
+                shape, _, dtype = HEADERS[version](file)
+                size = math.prod(shape) * dtype.itemsize
+                if dtype.hasobject:
+                    raise ValueError(f"{member.filename}: Python objects")
+                if min(shape, default=0) < 0 or size > member.file_size:
+                    raise ValueError(f"{member.filename}: {size:,} bytes stated, {member.file_size:,} stored")
+                total += max(size, member.file_size)
+    return total
+
+
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

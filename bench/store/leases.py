@@ -43,8 +43,11 @@ def new_owner() -> Owner:
 
 
 def is_alive(owner: Owner, age: float) -> bool:
-    """Return whether a driver is alive that renewed its leases this many seconds ago."""
-    if age >= LIFETIME:
+    """Return whether a driver is alive that renewed its leases this many seconds ago.
+
+    A renewal in the future (a clock was wrong, or a foreign store says so) is as good as none: it would hold for ever.
+    """
+    if not -LIFETIME < age < LIFETIME:
         return False
     return owner.pid is None or owner.host != socket.gethostname() or _exists(owner.pid)
 
@@ -63,7 +66,7 @@ def live_drivers(database: Database, connection: Connection) -> list[dict[str, A
     """Return the drivers that are alive, one row each: name, since, beat (last renewal), age (seconds since then)."""
     query = select(drivers, (database.clock() - drivers.c.beat).label("age")).order_by(drivers.c.name)
     rows = [dict(row) for row in connection.execute(query).mappings()]
-    return [row for row in rows if is_alive(Owner(row["name"]), row["age"])]
+    return [row for row in rows if row["age"] is not None and is_alive(Owner(row["name"]), row["age"])]
 
 
 def renew(database: Database, connection: Connection, owner: Owner) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table, func, select
 from bench.errors import UserError
 from bench.spec.cell import Status
 from bench.spec.names import check_name
+from bench.store.arrays import DamagedArraysError
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
 from bench.store.result_rows import storable, write_results
@@ -32,6 +33,15 @@ class Conflict:
     there: Any
 
 
+@dataclass(frozen=True)
+class SkippedFile:
+    """An array file of the other store that was not copied; the values of its cell were."""
+
+    key: str
+    file: str
+    reason: str
+
+
 @dataclass
 class Merged:
     """Counts of what a merge changed, and the conflicts."""
@@ -40,6 +50,7 @@ class Merged:
     replaced: int = 0  # failures replaced by a result
     same: int = 0
     arrays: int = 0  # files copied
+    skipped: list[SkippedFile] = field(default_factory=list)  # array files that could not be copied
     suites: int = 0  # added
     wanted: int = 0  # added cells of suites
     plugins: int = 0  # added sources of plug-in files
@@ -89,15 +100,14 @@ def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[s
         else:
             done.same += 1
             if mine["arrays"] is not None and store.arrays.path(mine["arrays"]) is None:
-                done.arrays += _copy_arrays(store, other, mine["arrays"]) is not None
+                _copy_arrays(store, other, mine, done)
     rows, values, described = [], [], set()
     for row in new:
         environment = row.pop("environment_json") or "{}"
         code, dirty = split_code(environment)
         values += [{"key": row["key"], "metric": name, "value": value} for name, value in row.pop("values").items()]
         described.add(environment)
-        arrays = None if row["arrays"] is None else _copy_arrays(store, other, row["arrays"])
-        done.arrays += arrays is not None
+        arrays = _copy_arrays(store, other, row, done)
         rows.append(row | {"environment": content_hash(environment), "code": code, "dirty": dirty, "arrays": arrays})
     with user_errors(store.address):
         store.arrays.sync()
@@ -142,15 +152,25 @@ def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[
             yield Conflict(here["key"], name, one, two)
 
 
-def _copy_arrays(store: Store, other: Store, name: str) -> str | None:
-    """Copy an array file and return its name here, or None if the other store has lost it."""
-    with user_errors(other.address):
-        path = other.arrays.path(name)
-        content = None if path is None else other.arrays.read(path)
-    if content is None:
+def _copy_arrays(store: Store, other: Store, row: Mapping[str, Any], done: Merged) -> str | None:
+    """Copy the array file of a cell and return its name here; None if there is none that could be copied."""
+    name = row["arrays"]
+    if name is None:
+        return None
+    try:
+        with user_errors(other.address):
+            path = other.arrays.path(name)
+            if path is None:
+                done.skipped.append(SkippedFile(row["key"], name, "lost"))
+                return None
+            content = other.arrays.read(path)
+    except DamagedArraysError as error:
+        done.skipped.append(SkippedFile(row["key"], name, str(error)))
         return None
     with user_errors(store.address):
-        return store.arrays.add(content)
+        copied = store.arrays.add(content)
+    done.arrays += 1
+    return copied
 
 
 def _merge_suites(store: Store, other: Store, there: Connection, done: Merged) -> None:

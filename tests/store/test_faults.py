@@ -1,11 +1,14 @@
 """What disks, files and servers do: every fault is one line, and nothing that was stored is lost."""
 
 import contextlib
+import io
 import random
 import resource
 import shutil
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from collections.abc import Iterator
 from operator import methodcaller
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
@@ -101,8 +105,6 @@ def test_a_damaged_array_file_is_told(store: Store) -> None:
 
 
 def test_rows_are_not_believed_to_name_files(store: Store, tmp_path: Path) -> None:
-    from sqlalchemy import text
-
     np.savez(tmp_path / "secret.npz", mean=np.arange(2.0))
     np.savez(tmp_path / ("a" * 32 + ".npz"), mean=np.array([{"code": 1}], dtype=object))
     store.save([(cell(0), outcome(0, arrays={"mean": np.arange(3.0)}))])
@@ -113,17 +115,51 @@ def test_rows_are_not_believed_to_name_files(store: Store, tmp_path: Path) -> No
 
 
 def test_no_pickle_is_ever_loaded(store: Store) -> None:
-    import io
-
-    from sqlalchemy import text
-
     store.save([(cell(0), outcome(0, arrays={"mean": np.arange(3.0)}))])
     content = io.BytesIO()
     np.savez(content, mean=np.array([{"code": 1}], dtype=object))
     name = store.arrays.add(content.getvalue())
     store.database.write(lambda connection: connection.execute(text(f"UPDATE cells SET arrays = '{name}'")))
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(UserError, match="Python objects"):
         store.load_arrays(cell(0).key)
+
+
+def zipped(**members: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return content.getvalue()
+
+
+def header(shape: tuple[int, ...]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def test_arrays_that_would_fill_the_memory_are_never_unpacked(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.store.arrays.MOST_ARRAY_BYTES", 2**20)
+    files = {
+        zipped(mean=header((10**15,))): "bytes stated",  # says more than it has
+        zipped(mean=header((2**18,)) + bytes(2**21)): "in memory; at most 1,048,576",
+        zipped(**{f"a{n}": header((2**15,)) + bytes(2**18) for n in range(5)}): "in memory; at most 1,048,576",
+        zipped(mean=header((-5, 10**9))): "not a file of arrays",
+        zipped(mean=b"no array"): "not a file of arrays",
+        b"no zip": "not a file of arrays",
+        bytes(2**20 + 1): "larger than 1,048,576 bytes",
+    }
+    store.save([(cell(0), outcome(0, arrays={"mean": np.arange(3.0)}))])
+    for content, reason in files.items():
+        name = store.arrays.add(content)
+        store.database.write(methodcaller("execute", text(f"UPDATE cells SET arrays = '{name}'")))
+        tracemalloc.start()
+        with pytest.raises(UserError, match=reason):
+            store.load_arrays(cell(0).key)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2**21
+        assert store.arrays.fault(name) == "damaged"
 
 
 READ_ONLY = """

@@ -4,6 +4,7 @@ import sys
 import time
 
 import pytest
+from sqlalchemy import text
 
 from bench.spec.cell import Cell, Outcome
 from bench.store.leases import LIFETIME, Owner, is_alive, new_owner
@@ -88,6 +89,8 @@ def test_who_is_alive() -> None:
     assert is_alive(here, 0)
     assert is_alive(here, LIFETIME - 1)
     assert not is_alive(here, LIFETIME)
+    assert is_alive(here, -1)  # clocks of two machines
+    assert not is_alive(here, -LIFETIME)
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert not is_alive(Owner(f"{host}:{child.pid}:x"), 0)
@@ -95,3 +98,12 @@ def test_who_is_alive() -> None:
     assert is_alive(Owner(f"{host}:1:x"), 0)  # there, though not ours to signal
     for strange in ("", ":", "a:b:c", f"{host}:{10**30}:x", f"{host}:-1:x"):
         assert is_alive(Owner(strange), 0) == (strange != f"{host}:{10**30}:x")
+
+
+@pytest.mark.parametrize("beat", ["1e300", "(SELECT max(beat) FROM drivers) + 3600", "NULL"])
+def test_a_renewal_in_the_future_is_none(beat: str, any_store: Store) -> None:
+    elsewhere, mine = Owner("another-machine:1:abc"), new_owner()
+    any_store.lease(KEYS, elsewhere)
+    any_store.database.write(lambda connection: connection.execute(text(f"UPDATE drivers SET beat = {beat}")))
+    assert any_store.drivers() == []
+    assert any_store.lease(KEYS, mine) == set(KEYS)

@@ -161,8 +161,14 @@ def test_files_of_a_foreign_store_are_taken_only_where_they_are_what_they_say(st
     damaged = there.arrays.folder / f"{'0' * 32}.npz"
     damaged.write_bytes(secret.read_bytes())
     there.database.write(lambda connection: connection.execute(update, {"name": "0" * 32, "key": cell(1).key}))
-    with pytest.raises(UserError, match="its content does not match its name"):
-        merge(Store(str(tmp_path / "fresh.db")), there)
+    fresh = Store(str(tmp_path / "fresh.db"))
+    done = merge(fresh, there)  # everything but the file
+    (skipped,) = done.skipped
+    assert (skipped.key, skipped.file) == (cell(1).key, "0" * 32)
+    assert "its content does not match its name" in skipped.reason
+    assert (done.added, done.arrays) == (2, 1)
+    assert fresh.load_arrays(cell(1).key) is None
+    assert repr(fresh.values("tiny")) == repr(there.values("tiny"))
 
 
 @pytest.mark.parametrize(
