@@ -1,12 +1,15 @@
 """Downloads published files: resumable, and verified before they get their final name.
 
 A file is written under a temporary name (`.part`), and an interrupted download continues there. Only a file with the
-right checksum gets its final name.
+right checksum gets its final name. Data folders may be shared: a temporary file is made exclusively, and only a regular
+file of this user is continued, never what a link leads to.
 """
 
 import http.client
 import os
+import secrets
 import shutil
+import stat
 import sys
 import tarfile
 import urllib.error
@@ -17,7 +20,7 @@ from typing import IO, Any
 
 from bench.errors import UserError
 from bench.machine.data_files import File
-from bench.machine.files import sync_folder
+from bench.machine.files import TEMPORARY, sync_folder
 
 BLOCK = 1 << 16
 ATTEMPTS = 3  # in a row without a new byte
@@ -57,6 +60,7 @@ def download(file: File, folder: Path) -> Path:
         if is_there(file, folder):
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
+        _check_own(part)
         _complete(file, part, folder)
         if fault := file.fault(part):
             part.unlink()
@@ -94,9 +98,9 @@ def extract(archive: Path, files: Iterable[File], folder: Path) -> None:
 def _store(content: IO[bytes], file: File, folder: Path) -> None:
     target = folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    part = target.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
     try:
-        with part.open("wb") as copy:
+        with part.open("xb") as copy:
             shutil.copyfileobj(content, copy, BLOCK)
         if fault := file.fault(part):
             raise UserError(f"{file.name} in the archive is not the published file: {fault}")
@@ -155,7 +159,9 @@ def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
         resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT and sent.startswith(f"bytes {have}-")
         count = have if resumed else 0
         bar.update(count - bar.n)
-        with part.open("ab" if resumed else "wb") as content:
+        if not resumed:
+            part.unlink(missing_ok=True)
+        with open(part, "ab" if resumed else "xb", opener=_without_links) as content:  # Path has no opener
             # One byte too many shows that it is another file.
             while count <= size and (block := answer.read1(BLOCK)):
                 content.write(block)
@@ -163,5 +169,24 @@ def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
                 bar.update(len(block))
 
 
+def _without_links(path: str, flags: int) -> int:
+    """Open a file; raise OSError if it is a link, also one that was put there since it was looked at."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def _check_own(part: Path) -> None:
+    """Raise UserError if the file of an interrupted download is not a regular file of this user's own."""
+    try:
+        facts = part.lstat()
+    except FileNotFoundError:
+        return
+    foreign = hasattr(os, "getuid") and facts.st_uid != os.getuid()
+    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1 or foreign:
+        raise UserError(f"{part}: a link, or not a file of yours; remove it and run the same command again")
+
+
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0

@@ -3,8 +3,11 @@
 import contextlib
 import json
 import random
+import shutil
 import sqlite3
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +40,6 @@ TRANSIENT = {"40001", "40P01", "55P03"}  # PostgreSQL: serialisation failure, de
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-Open = Callable[[str], sqlite3.Connection]
 
 
 class Database:
@@ -185,8 +187,10 @@ def _is_transient(error: SQLAlchemyError) -> bool:
 
 
 def _sqlite_engine(path: Path, writable: bool) -> Engine:
+    place = path
+
     def opened(mode: str) -> sqlite3.Connection:
-        uri = f"{path.absolute().as_uri()}?{mode}"
+        uri = f"{place.absolute().as_uri()}?{mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         try:
             if writable:
@@ -200,6 +204,7 @@ def _sqlite_engine(path: Path, writable: bool) -> Engine:
         return connection
 
     def connect() -> sqlite3.Connection:
+        nonlocal place
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -211,18 +216,25 @@ def _sqlite_engine(path: Path, writable: bool) -> Engine:
                 refused = "unable to open" in str(error) or "readonly" in str(error)
                 if writable or not refused or not path.is_file():
                     raise
-                return _open_immutable(path, opened, error)
+                # SQLite cannot write to the folder, so there is no writer either.
+                log = path.with_name(path.name + "-wal")
+                if not log.is_file() or not log.stat().st_size:
+                    return opened("mode=ro&immutable=1")
+                if place != path:
+                    raise
+                place = _copied(path, log)
+                weakref.finalize(engine, shutil.rmtree, place.parent, ignore_errors=True)
 
-    return create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+    return engine
 
 
-def _open_immutable(path: Path, opened: Open, error: sqlite3.Error) -> sqlite3.Connection:
-    """Open a file in a folder that SQLite cannot write to, so that there is no writer either."""
-    pending = path.with_name(path.name + "-wal")
-    if pending.is_file() and pending.stat().st_size:
-        message = f"an interrupted run left {pending.name}; copy both files into a folder that can be written"
-        raise sqlite3.OperationalError(message) from error
-    return opened("mode=ro&immutable=1")
+def _copied(path: Path, log: Path) -> Path:
+    """Copy a database with what an interrupted run left in its log to where SQLite can read both."""
+    folder = Path(tempfile.mkdtemp(prefix="uqbench-store-"))
+    for file in (log, path):  # the log first: what it holds may be in the file, too, but not the other way round
+        shutil.copyfile(file, folder / file.name)
+    return folder / path.name
 
 
 def _postgresql_engine(address: Address, writable: bool) -> Engine:

@@ -1,10 +1,11 @@
 import hashlib
 import io
+import os
 import socket
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -145,6 +146,43 @@ def test_a_longer_file_is_another_file(site: Site, tmp_path: Path) -> None:
         download(declared(f"{site.address}/file"), tmp_path)
     assert names(tmp_path) == []
     assert len(site.asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "fifo", "folder"])
+def test_a_part_that_is_no_file_of_ours_is_never_written(kind: str, site: Site, tmp_path: Path) -> None:
+    victim, part = tmp_path / "victim", tmp_path / "set" / "file.bin.part"
+    victim.write_bytes(b"precious")
+    part.parent.mkdir()
+    make: dict[str, Callable[[], object]] = {
+        "link": lambda: part.symlink_to(victim),
+        "dangling link": lambda: part.symlink_to(tmp_path / "nothing"),
+        "hard link": lambda: part.hardlink_to(victim),
+        "fifo": lambda: os.mkfifo(part),
+        "folder": part.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(UserError, match=r"file.bin.part: a link, or not a file of yours; remove it"):
+        download(declared(f"{site.address}/file"), tmp_path)
+    assert victim.read_bytes() == b"precious"
+    assert not (tmp_path / "nothing").exists()
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("beginning", [b"", CONTENT[:1000]])
+def test_a_link_that_is_put_there_in_the_last_moment(
+    beginning: bytes, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim, part = tmp_path / "victim", tmp_path / "set" / "file.bin.part"
+    victim.write_bytes(beginning)
+    part.parent.mkdir()
+    monkeypatch.setattr(module, "_check_own", lambda part: part.symlink_to(victim))
+    monkeypatch.setattr(module, "_size", lambda part: len(part.read_bytes()) if part.exists() else 0)
+    if beginning:
+        with pytest.raises(UserError, match="symbolic links"):
+            download(declared(f"{site.address}/file"), tmp_path)
+    else:
+        download(declared(f"{site.address}/file"), tmp_path)
+    assert victim.read_bytes() == beginning
 
 
 def test_a_part_of_another_file_costs_one_more_download(site: Site, tmp_path: Path) -> None:

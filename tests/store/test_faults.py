@@ -3,6 +3,7 @@
 import contextlib
 import io
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -20,7 +21,10 @@ from sqlalchemy import text
 
 from bench.errors import UserError
 from bench.spec.cell import Cell, Outcome
+from bench.store.gc import clean
+from bench.store.status import status
 from bench.store.store import Store, SuiteRecord
+from tests.fixtures.stores import PASSWORD
 
 SUITE = SuiteRecord("tiny", "Tiny", None, [], "{}")
 ROOT = Path(__file__).resolve().parents[2]
@@ -241,7 +245,8 @@ def test_changes_that_cannot_be_seen_are_not_left_out_in_silence(public: Path) -
         timeout=60,
     )
     copy.chmod(0o755)
-    assert done.stdout.startswith("20 ") or "copy both files into a folder that can be written" in done.stderr
+    assert done.stdout.startswith("20 "), done.stderr
+    assert sorted(path.name for path in copy.iterdir()) == [path.name, path.name + "-wal"]
 
 
 @pytest.fixture
@@ -369,3 +374,29 @@ def test_no_server() -> None:
             Store(url)
         assert "pass-word" not in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_a_user_of_a_server_who_may_only_read(server: Any, tmp_path: Path) -> None:
+    import psycopg
+
+    url = server.new_url(arrays=str(tmp_path / "arrays"))
+    with Store(url) as store:
+        store.want(SUITE, [cell(0)])
+        store.save([(cell(0), outcome(0))])
+    schema = re.search(r"search_path%3D(\w+)", url)
+    assert schema is not None
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        for statement in (
+            f"CREATE ROLE reader_{schema[1]} LOGIN PASSWORD 'r'",
+            f"GRANT USAGE ON SCHEMA {schema[1]} TO reader_{schema[1]}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema[1]} TO reader_{schema[1]}",
+        ):
+            connection.execute(statement.encode())
+    theirs = url.replace(f"uqbench:{PASSWORD}@", f"reader_{schema[1]}:r@")
+    with Store(theirs, create=False, writable=False) as reader:
+        assert len(reader.values("tiny")) == 5
+        assert status(reader).rows[0]["done"] == 1
+        assert clean(reader, dry_run=True).results == 0
+        assert reader.drivers() == []
+    with Store(theirs, create=False) as writer, pytest.raises(UserError, match="permission denied"):
+        writer.save([(cell(1), outcome(1))])
