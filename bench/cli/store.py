@@ -33,7 +33,7 @@ def status(suite: str | None, store: str, as_json: bool) -> None:
     with closing(_opened(store, suite)) as opened:
         found = count(opened, suite)
     if as_json:
-        _print_json({"store": opened.address, "suite": suite, **asdict(found)})
+        print_json({"store": opened.address, "suite": suite, **asdict(found)})
     else:
         _print_status(found)
 
@@ -43,15 +43,15 @@ def _print_status(found: "Status") -> None:
 
     if found.rows:
         names = [name for name in found.rows[0] if name not in STATES]
-        rows = [[*(_plain(str(row[name])) for name in names), *(str(row[s]) for s in STATES)] for row in found.rows]
+        rows = [[*(plain(str(row[name])) for name in names), *(str(row[s]) for s in STATES)] for row in found.rows]
         _print_table([*names, *STATES], rows, left=len(names))
     else:
         echo("no suite is stored yet; run one first: uqbench run quick")
     for driver in found.drivers:
-        echo(f"driver {_plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
+        echo(f"driver {plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
     if found.unwanted:
         echo(f"{found.unwanted} results that no suite contains ('uqbench gc --unwanted' removes them)")
-    database, arrays = _bytes(found.database_bytes), _bytes(found.array_bytes)
+    database, arrays = readable_bytes(found.database_bytes), readable_bytes(found.array_bytes)
     echo(f"size: database {database}, {found.array_files} array files {arrays}")
 
 
@@ -68,17 +68,17 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
     with closing(_opened(store, suite)) as opened:
         found = describe(opened, find_key(opened, cell, suite))
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
-    echo(f"cell {_plain(found['key'])}: {found['status']}")
+    echo(f"cell {plain(found['key'])}: {found['status']}")
     for place in found["places"]:
         text = "{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**place)
-        echo(f"wanted by {_plain(text)}")
+        echo(f"wanted by {plain(text)}")
     for name, value in found["timing"].items():
         if value is not None:
             echo(f"{name}: {f'{value:.3f}' if name.endswith('seconds') else _moment(value)}")
     if found["code"]:
-        echo(f"code: {_plain(found['code'])}{' with changes' if found['dirty'] else ''}")
+        echo(f"code: {plain(found['code'])}{' with changes' if found['dirty'] else ''}")
     left_out = found["training"].pop("left_out", {})
     for part in ("spec", "training", "environment"):
         if found[part]:
@@ -86,7 +86,7 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
     _print_metrics(found["metrics"], left_out)
     for plugin in found["plugins"]:
         lines = plugin["source"].count("\n")
-        echo(f"plug-in file {_plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
+        echo(f"plug-in file {plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
         if source:
             echo(_indented(plugin["source"].rstrip("\n")))
     if found["message"]:
@@ -98,11 +98,11 @@ def _print_metrics(values: Mapping[str, float], left_out: Mapping[str, Sequence[
         echo("metrics:")
         width = max(len(name) for name in values)
         for name, value in values.items():
-            echo(f"  {_plain(name):<{width}}  {value!r}")
+            echo(f"  {plain(name):<{width}}  {value!r}")
     if left_out:
         echo("metrics without a value:")
         for reason, names in left_out.items():
-            echo(_plain(f"  {', '.join(names)}: {reason}"))
+            echo(plain(f"  {', '.join(names)}: {reason}"))
 
 
 @click.command(cls=Command)
@@ -119,7 +119,7 @@ def merge(other: str, store: str, as_json: bool) -> None:
 
     done = merge_stores(store, other)
     if as_json:
-        _print_json(asdict(done))
+        print_json(asdict(done))
     else:
         _print_merged(done)
     if done.conflicts or done.skipped:
@@ -128,10 +128,10 @@ def merge(other: str, store: str, as_json: bool) -> None:
 
 def _print_merged(done: "Merged") -> None:
     for conflict in done.conflicts:
-        here, there = (_plain(str(value))[:200] for value in (conflict.here, conflict.there))
-        echo(f"CONFLICT: {_plain(conflict.key)} {_plain(conflict.what)}: here {here}, there {there}", err=True)
+        here, there = (plain(str(value))[:200] for value in (conflict.here, conflict.there))
+        echo(f"CONFLICT: {plain(conflict.key)} {plain(conflict.what)}: here {here}, there {there}", err=True)
     for skipped in done.skipped:
-        echo(f"SKIPPED: array file of cell {_plain(skipped.key)}: {_plain(skipped.reason)[:300]}", err=True)
+        echo(f"SKIPPED: array file of cell {plain(skipped.key)}: {plain(skipped.reason)[:300]}", err=True)
     conflicts = len({conflict.key for conflict in done.conflicts})
     kept = f"{done.same} the same, {conflicts} in conflict"
     echo(
@@ -186,15 +186,15 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: 
     graphs, size = prune(compiled_folder(), kept=0, dry_run=dry_run) if compiled else (0, 0)
     if as_json:
         steps = {"compiled_files": graphs, "compiled_bytes": size} if compiled else {}
-        _print_json({"dry_run": dry_run, **asdict(removed), **steps})
+        print_json({"dry_run": dry_run, **asdict(removed), **steps})
         return
     counts = [f"{removed.array_files} array files", f"{removed.temporary_files} temporary files"]
     counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
     counts += [f"{removed.plugins} plug-in files"] * (removed.plugins > 0)
-    files = f"{', '.join(counts)} ({_bytes(removed.bytes)})"
+    files = f"{', '.join(counts)} ({readable_bytes(removed.bytes)})"
     echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
     if compiled:
-        echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({_bytes(size)})")
+        echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({readable_bytes(size)})")
 
 
 COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)
@@ -219,7 +219,8 @@ def _is_terminal() -> bool:
     return stream is not None and stream.isatty()
 
 
-def _print_json(content: Any) -> None:
+def print_json(content: Any) -> None:
+    """Print plain data; numbers that JSON does not have are words."""
     echo(json.dumps(without_nan(content, str), indent=2))
 
 
@@ -234,15 +235,16 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) 
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"  {_plain(line)}" for line in text.split("\n"))
+    return "\n".join(f"  {plain(line)}" for line in text.split("\n"))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text without control characters, so that a foreign store cannot control the terminal."""
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def _bytes(number: int) -> str:
+def readable_bytes(number: int) -> str:
+    """Return a number of bytes for readers."""
     size = float(number)
     for unit in ("B", "kB", "MB"):
         if size < 1000:

@@ -1,0 +1,66 @@
+"""`uqbench store check`: find lost and damaged results, and have them computed again."""
+
+from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.cli.options import json_option, store_option
+from bench.cli.output import Group, echo, end
+from bench.cli.store import plain, print_json, readable_bytes
+
+if TYPE_CHECKING:
+    from bench.store.check import Checked
+
+MOST_LINES = 50  # of cells; JSON has all
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Check a store, and repair it."""
+
+
+@store.command("check")
+@click.option("--repair", "repairing", is_flag=True, help="Have these cells run again, and remove what is left over.")
+@store_option
+@json_option
+def check_command(repairing: bool, store: str, as_json: bool) -> None:
+    """Read every array file of a store; list the cells whose arrays are lost or damaged, and what belongs to nothing.
+
+    With --repair these cells count as failed, so that 'uqbench retry --failed' or 'uqbench run' computes them again,
+    and files and values without a cell are removed. The exit code is 1 if something is lost or damaged and was not
+    repaired.
+    """
+    from bench.store.check import check, repair
+    from bench.store.store import Store
+
+    with closing(Store(store, create=False, writable=repairing)) as opened:
+        found = check(opened)
+        if repairing:
+            repair(opened, found)
+    if as_json:
+        print_json({"store": opened.address, "repaired": repairing, **asdict(found)})
+    else:
+        _print_checked(found, repairing)
+    if (found.faults or found.database) and not repairing:
+        end(1)
+
+
+def _print_checked(found: "Checked", repaired: bool) -> None:
+    for problem in found.database:
+        echo(f"DATABASE: {plain(problem)}")
+    for fault in found.faults[:MOST_LINES]:
+        where = "; ".join("{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**p) for p in fault.places)
+        file = f"cell {plain(fault.key)}, file {plain(fault.file)[:80]}"
+        echo(f"{fault.fault.upper()}: {plain(where or 'in no suite')}: {file}")
+    if len(found.faults) > MOST_LINES:
+        echo(f"and {len(found.faults) - MOST_LINES} more; --json lists all")
+    kinds = [fault.fault for fault in found.faults]
+    lost = f"{kinds.count('lost')} lost, {kinds.count('damaged')} damaged"
+    orphans = f"{found.orphan_files} files ({readable_bytes(found.orphan_bytes)}) and {found.orphan_values} values"
+    echo(f"{found.cells} cells with arrays: {lost}; {orphans} without a cell{' were removed' if repaired else ''}")
+    if found.faults:
+        again = f"{len(found.faults)} cells have to run again"
+        how = "'uqbench retry --failed' runs them" if repaired else "'uqbench store check --repair' plans it"
+        echo(f"{again}: {how}")

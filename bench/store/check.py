@@ -1,0 +1,96 @@
+"""Checks a store: every array file that a cell refers to is read, and what belongs to nothing is counted.
+
+A repair marks the cells whose arrays are lost or damaged as failed, so that they run again; their values stay until the
+new result replaces them. It then removes what belongs to nothing, damaged files among it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, select, text, update
+
+from bench.errors import UserError
+from bench.store.database import chunks
+from bench.store.gc import clean
+from bench.store.store import Store
+from bench.store.tables import cells, metrics, wanted
+
+MESSAGE = "its array file was {}: found by 'uqbench store check'; 'uqbench retry --failed' runs it again"
+
+
+@dataclass(frozen=True)
+class CellFault:
+    """A cell whose arrays cannot be read."""
+
+    key: str
+    fault: str  # 'lost' or 'damaged'
+    file: str
+    places: tuple[dict[str, Any], ...]  # in suites: suite, dataset, split, method, seed; none: no suite contains it
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found."""
+
+    cells: int  # that have arrays
+    faults: tuple[CellFault, ...]  # cells that have to run again
+    orphan_files: int  # array files that no cell refers to, and temporary files of killed processes
+    orphan_bytes: int
+    orphan_values: int  # metric values without a cell
+    database: tuple[str, ...]  # what the database says is wrong with itself
+
+
+def check(store: Store) -> Checked:
+    """Read every array file of a store, and count what belongs to nothing."""
+    with store.database.reading() as connection:
+        problems = _integrity(connection) if store.database.is_sqlite else ()
+        query = select(cells.c.key, cells.c.arrays).where(cells.c.arrays.is_not(None)).order_by(cells.c.key)
+        names = {row.key: str(row.arrays) for row in connection.execute(query)}
+        values = int(connection.execute(select(func.count()).select_from(metrics).where(_without_cell())).scalar_one())
+    found = {name: store.arrays.fault(name) for name in set(names.values())}  # several cells may share a file
+    faulty = {key: (fault, name) for key, name in names.items() if (fault := found[name])}
+    places = _places(store, faulty)
+    faults = tuple(CellFault(key, *fault, places=tuple(places[key])) for key, fault in faulty.items())
+    orphans = clean(store, dry_run=True)
+    count = orphans.array_files + orphans.temporary_files
+    return Checked(len(names), faults, count, orphans.bytes, values, problems)
+
+
+def repair(store: Store, found: Checked) -> None:
+    """Mark the cells that have to run again as failed, and remove what belongs to nothing."""
+    drivers = store.drivers()
+    if drivers:
+        raise UserError(f"--repair: {drivers[0]['name']} is working on this store; try again when it has ended")
+    if found.database:
+        raise UserError(f"--store {store.address}: {found.database[0]}; restore it from a backup first")
+
+    def work(connection: Connection) -> None:
+        for kind in ("lost", "damaged"):
+            for part in chunks([fault.key for fault in found.faults if fault.fault == kind]):
+                changed = {"status": "failed", "message": MESSAGE.format(kind), "arrays": None}
+                connection.execute(update(cells).where(cells.c.key.in_(part)).values(changed))
+        connection.execute(delete(metrics).where(_without_cell()))
+
+    store.database.write(work, lock=cells)
+    clean(store)
+
+
+def _without_cell() -> ColumnElement[bool]:
+    return ~select(cells.c.key).where(cells.c.key == metrics.c.key).exists()
+
+
+def _integrity(connection: Connection) -> tuple[str, ...]:
+    rows = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(10)"))]
+    return () if rows == ["ok"] else tuple(" ".join(row.split()) for row in rows)
+
+
+def _places(store: Store, keys: Iterable[str]) -> defaultdict[str, list[dict[str, Any]]]:
+    """Return the places of cells in suites, by their key."""
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    order = (wanted.c.suite, wanted.c.dataset, wanted.c.method, wanted.c.seed)
+    for part in chunks(sorted(keys)):
+        for row in store.database.rows(select(wanted).where(wanted.c.key.in_(part)).order_by(*order)):
+            found[row.pop("key")].append(row)
+    return found
