@@ -66,7 +66,7 @@ class SuiteRun:
     @property
     def ok(self) -> bool:
         """Whether everything ran, now or before, without a failure."""
-        return self.summary.well and not self.summary.left
+        return self.summary.well
 
     @cached_property
     def results(self) -> "StoredResults":

@@ -2,9 +2,10 @@
 
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -24,6 +25,26 @@ def report_failure(error: BaseException) -> int:
         return 130
     print_failure(reason(error))
     return 2
+
+
+@contextmanager
+def exits_raised() -> Iterator[None]:
+    """Let `os._exit` in this process raise SystemExit: a plug-in would end the command without a word, with any code.
+
+    Processes that are forked from this one end as they want.
+    """
+    leave, process = os._exit, os.getpid()
+
+    def raised(status: int) -> NoReturn:
+        if os.getpid() != process:
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = raised
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def reason(error: BaseException) -> str:

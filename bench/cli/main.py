@@ -10,7 +10,7 @@ import click
 
 from bench import __version__
 from bench.cli.data import data as data_commands
-from bench.cli.failures import report_failure
+from bench.cli.failures import exits_raised, report_failure
 from bench.cli.gate import COMMANDS as GATE_COMMANDS
 from bench.cli.leaderboard import leaderboard
 from bench.cli.options import (
@@ -138,7 +138,8 @@ def main() -> None:
     occupy_descriptors()
     hide_in_process_list(sys.argv[1:])
     try:
-        code = app(standalone_mode=False) or 0
+        with exits_raised():
+            code = app(standalone_mode=False) or 0
     except BaseException as error:  # a plug-in may raise anything
         code = report_failure(error)
     for stream in (sys.stdout, sys.stderr):

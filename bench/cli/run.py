@@ -121,8 +121,9 @@ def retry(
 
 def _end(summary: "Summary", stopped_by: int | None) -> None:
     """Exit with the code of how the run ended."""
-    if stopped_by is not None and summary.left:
-        fail(f"stopped; {summary.left} cells are left, the same command goes on with them", 128 + stopped_by)
+    if summary.left:
+        how, code = ("stopped", 128 + stopped_by) if stopped_by is not None else ("the run ended too early", 1)
+        fail(f"{how}; {summary.left} cells are left, the same command goes on with them", code)
     if not summary.well:
         end(1)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.api import Wrapper
-from bench.errors import UserError
+from bench.errors import UserError, raise_if_stop
 from bench.plugins.building import PluginError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
 from bench.plugins.registry import Kind, Registry
@@ -35,7 +35,8 @@ def about_method(spec: PluginSpec, registry: Registry) -> About:
         facts = _facts_of_training(registry.inner(method), method.folds if isinstance(method, Wrapper) else 0)
         facts += [(f"fails the check {check}", reason) for check, reason in method.expected_failures.items()]
         return About(*_identity(spec), summary, text, tuple(options_of(method)), tuple(facts), absent=changed)
-    except Exception as error:  # whatever a plug-in does when it is made must not cost the page
+    except BaseException as error:  # whatever a plug-in does when it is made must not cost the page
+        raise_if_stop(error)
         return _absent(spec, error)
 
 
@@ -58,7 +59,8 @@ def about_dataset(spec: PluginSpec, registry: Registry) -> About:
         known = tuple(fact for fact in facts if fact[1] not in ("", "-"))
         notes = tuple(dataset.notes)
         return About(*_identity(spec), summary, text, tuple(options_of(dataset)), known, notes, absent=changed)
-    except Exception as error:
+    except BaseException as error:
+        raise_if_stop(error)
         return _absent(spec, error)
 
 
@@ -84,6 +86,6 @@ def _docstrings(doc: str | None, cls: type) -> tuple[str, tuple[Paragraph, ...]]
     return first, (*paragraphs(own), *paragraphs(rest))
 
 
-def _absent(spec: PluginSpec, error: Exception) -> About:
+def _absent(spec: PluginSpec, error: BaseException) -> About:
     reason = " ".join(str(error).split())
     return About(*_identity(spec), "", (), absent=f"The plug-in cannot be loaded here: {reason}")

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.metrics import (
     calibration,
     classification,
@@ -147,7 +147,8 @@ def _load(point: EntryPoint, origin: str) -> tuple[Metric, ...]:
         if strangers:
             raise TypeError(f"expected Metric instances, got {', '.join(strangers)}")
     # Whatever another package raises on import must not affect the other metrics.
-    except Exception as error:
+    except BaseException as error:
+        raise_if_stop(error)
         warnings.warn(f"{origin} is left out: {type(error).__name__}: {error}", stacklevel=3)
         return ()
     return found

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.metrics.discovery import catalogue
 from bench.metrics.forecast import Forecast
 from bench.metrics.metric import Metric
@@ -64,7 +64,8 @@ def compute(metric: Metric, forecast: Forecast) -> float:
     assert metric.compute is not None, "metrics of probes and relative ones are not computed from a forecast"
     try:
         value = metric.compute(forecast)
-    except Exception as error:  # of any type: a metric may be a plug-in
+    except BaseException as error:  # of any type: a metric may be a plug-in
+        raise_if_stop(error)
         reason = " ".join(str(error).split())
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         raise MetricError(f"metric {metric.name!r}: {kind}{reason}{_place(error)}") from error
@@ -78,7 +79,7 @@ def compute(metric: Metric, forecast: Forecast) -> float:
         ) from None
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Return file and line of the last call outside of this package; inside of it where there is no other."""
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is `compute` itself
     own = [

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.api import BaseMethod, Dataset, Network, Split, Wrapper
-from bench.errors import UserError
+from bench.errors import UserError, raise_if_stop
 from bench.metrics import group_names
 from bench.plan.suite import Suite
 from bench.plugins.building import PluginError
@@ -112,7 +112,10 @@ def _plan_dataset(
         probe = make_probe(protocol.probe)
         for split in loaded.values():
             probe.check(split)
-    except Exception as error:  # a dataset's own mistake, of any type, must not end the others
+    except GeneratorExit:  # nobody wants the rest of the plan
+        raise
+    except BaseException as error:  # a dataset's own mistake, of any type, must not end the others
+        raise_if_stop(error)
         yield Refused(name, "", explain(error), fault=True)
         return
     for label, method in methods.items():
@@ -135,7 +138,10 @@ def _plan_dataset(
                 for seed, number in enumerate(numbers)
             ]
             cells = tuple(Cell.of(spec, name, label) for spec in specs)
-        except Exception as error:  # the same for a method: its `skip`, or options that are not plain data
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # the same for a method: its `skip`, or options that are not plain data
+            raise_if_stop(error)
             yield Refused(name, label, explain(error), fault=True)
             continue
         protocol = specs[0].protocol  # with its network completed

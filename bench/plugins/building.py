@@ -6,7 +6,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError, raise_if_stop, unknown_name
 
 
 class PluginError(UserError):
@@ -19,7 +19,8 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
 
     try:
         hints = typing.get_type_hints(cls)
-    except Exception as error:  # the names in a plug-in's annotations are its own
+    except BaseException as error:  # the names in a plug-in's annotations are its own
+        raise_if_stop(error)
         raise PluginError(f"{where}: {cls.__name__}: {in_one_line(error)}") from error
     fields = [field for field in dataclasses.fields(cls) if field.init]
     known = {field.name: hints[field.name] for field in fields}
@@ -41,11 +42,12 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
         return cls(**checked)
     except (ValueError, TypeError) as error:
         raise UserError(f"{where}: {error}") from None
-    except Exception as error:  # see Registry.load
+    except BaseException as error:  # see Registry.load
+        raise_if_stop(error)
         raise PluginError(f"{where}: {in_one_line(error)}") from error
 
 
 def in_one_line(error: BaseException) -> str:
     """Return the message of a plug-in's exception, without its traceback."""
-    text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}".removesuffix(": ")
     return " ".join(text.split())

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.plugins.building import PluginError, build, in_one_line
 from bench.plugins.wrapping import complete_inner, is_wrapper
 from bench.spec.names import check_name
@@ -137,7 +137,8 @@ class Registry:
         plugin = plugins[name]
         try:
             return _class_in(plugin.module(), kind)
-        except (Exception, SystemExit) as error:  # a plug-in's own mistake, of any type, must not end the others
+        except BaseException as error:  # a plug-in's own mistake, of any type, must not end the others
+            raise_if_stop(error)
             raise PluginError(f"{kind} {name!r} ({plugin.origin}) cannot be loaded: {in_one_line(error)}") from error
 
     def identity(self, kind: Kind, name: str) -> tuple[str, str]:
@@ -230,7 +231,8 @@ class _File:
         sys.modules[name] = module  # dataclasses look their module up there
         try:
             spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:  # see Registry.load
+        except BaseException as error:  # see Registry.load
+            raise_if_stop(error)
             del sys.modules[name]
             raise PluginError(f"--plugin {self.path}: cannot be loaded: {in_one_line(error)}") from error
         return module

@@ -104,7 +104,7 @@ class Probe:
 
     def measure_together(
         self, subjects: Sequence[Subject], device: str, limits: "Limits"
-    ) -> Iterator[tuple[int, Finding | Exception]]:
+    ) -> Iterator[tuple[int, Finding | BaseException]]:
         """Measure all cells; yield the number of each with its finding, or with the exception that it raised."""
         raise NotImplementedError
 

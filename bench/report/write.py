@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.api import Report, Section, Text, style
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.machine.files import write_output
 from bench.plugins.describe import declared_look
 from bench.plugins.faults import explain
@@ -66,7 +66,8 @@ def _part(
             section = section_of(plugin)
             if section is not None:
                 sections.append(section_content(section, suite, names))
-        except Exception as error:  # one broken section must not cost the others
+        except BaseException as error:  # one broken section must not cost the others
+            raise_if_stop(error)
             failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")]))
     return Part(suite, title, [*sections, *failed])
 

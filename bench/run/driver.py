@@ -38,8 +38,6 @@ from bench.training.search import Selection
 STRIKES = 3  # a cell that alone with its worker sees it die so often is given up
 SECONDS_BETWEEN_RENEWALS = 10.0
 SECONDS_BETWEEN_CHECKS = 2.0  # of what other drivers are doing
-
-
 ExecutorChoice = Executor | Callable[[float], Executor]  # or a function of the estimated seconds of work
 
 
@@ -158,6 +156,7 @@ class _Driver:
         self.running: dict[int, tuple[Future[None], Unit]] = {}
         self.pending: dict[str, Cell] = {}  # handed out, no outcome yet
         self.taken: list[Unit] = []  # leased by another driver
+        self.open: set[str] = set()  # no outcome is stored, here or by another driver
         self.strikes: Counter[str] = Counter()
         self.orders = 0
 
@@ -178,6 +177,7 @@ class _Driver:
                     f"--time-limit: --engine inline cannot end a training that hangs (method {trained!r}), only an "
                     "estimator; use --engine local"
                 )
+        self.open = {cell.key for unit in whole for cell in unit.cells}
         self.waiting.extend(cut(whole, self.executor.workers))
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
@@ -196,7 +196,7 @@ class _Driver:
             finished.set()
             pulse.join()
             self.store.release(self.owner)
-            self.summary.left = sum(len(unit.cells) for unit in self._not_begun())
+            self.summary.left = len(self.open)
 
     def _renew_leases(self, finished: threading.Event) -> None:
         while not finished.wait(SECONDS_BETWEEN_RENEWALS):
@@ -272,6 +272,7 @@ class _Driver:
     def _save(self, results: Sequence[tuple[Cell, Outcome]]) -> None:
         self.store.save(results, self.suite)
         for cell, outcome in results:
+            self.open.discard(cell.key)
             self.progress.datasets[cell.dataset] -= 1
             self.summary.stored += outcome.status != "failed"
             self.summary.diverged += outcome.status == "diverged"
@@ -337,6 +338,7 @@ class _Driver:
             for cell in unit.only(done).cells:
                 self.summary.elsewhere += 1
                 self.monitor.cell_done(cell, None)
+        self.open -= done
         # Handing them out leases them, or finds them still taken.
         self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
         self.taken.clear()

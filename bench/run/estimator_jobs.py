@@ -7,7 +7,7 @@ from bench.api import Estimator
 from bench.api.tape import stream
 from bench.machine.memory import PeakMemory
 from bench.probes.base import DivergedError, TrainedSubject
-from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value
+from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value, until_error
 from bench.spec.cell import Outcome
 from bench.training.estimators import fit_estimator
 from bench.training.network_factory import network_factory
@@ -19,10 +19,8 @@ from bench.training.wrapped import Part
 def run_estimators(jobs: Sequence[Job]) -> Iterator[tuple[int, JobEvent]]:
     """Yield the number of a job and what became known of it; the last of each job is its outcome."""
     for number, job in enumerate(jobs):
-        try:
-            for event in _events(job):
-                yield number, event
-        except Exception as error:  # whatever a plug-in raises fails its own cell
+        error = yield from until_error((number, event) for event in _events(job))
+        if error is not None:  # whatever a plug-in raises fails its own cell
             yield number, Outcome("failed", error_text(error))
 
 

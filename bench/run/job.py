@@ -2,11 +2,12 @@
 
 import math
 import traceback
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.api import Method, Network, Replication, Split, Wrapper
+from bench.errors import raise_if_stop
 from bench.metrics import score
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
@@ -135,6 +136,22 @@ def calibrated(job: Job, parts: Sequence[Part], whole: Prepared) -> Calibrated:
         raise DivergedError("a prediction at the calibration rows was not finite", str(error)) from None
 
 
-def error_text(error: Exception) -> str:
+def error_text(error: BaseException) -> str:
     """Return the reason in one line, then the traceback."""
     return "\n".join([explain(error), "", "".join(traceback.format_exception(error))])
+
+
+Event = TypeVar("Event")
+
+
+def until_error(events: Iterator[Event]) -> Generator[Event, None, BaseException | None]:
+    """Yield what plug-in code yields; return what it raised, of any type, or None if it came to its end."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration:
+            return None
+        except BaseException as error:
+            raise_if_stop(error)
+            return error
+        yield event

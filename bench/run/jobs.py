@@ -14,9 +14,10 @@ import numpy as np
 
 from bench.api import Array, Method
 from bench.api.tape import stream
+from bench.errors import raise_if_stop
 from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
 from bench.run.estimator_jobs import run_estimators
-from bench.run.job import UNTRAINED, Job, JobEvent, Place, calibrated, error_text, held_out_value
+from bench.run.job import UNTRAINED, Job, JobEvent, Place, calibrated, error_text, held_out_value, until_error
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Training
 from bench.training.checkpoints import name_of
@@ -41,25 +42,29 @@ def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()
 def run_jobs(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, JobEvent]]:
     """Yield the number of a job and what became known of it; the last of each job is its outcome."""
     still_open = set(range(len(jobs)))
-    try:
-        rows = _Data(device)
-        measured = [number for number, job in enumerate(jobs) if not job.probe.together]
-        estimators = [number for number in measured if jobs[number].method.alone]
-        trained = [number for number in measured if not jobs[number].method.alone]
-        for events in (
-            _renumbered(_searched([jobs[n] for n in trained], rows, limits), trained),
-            _renumbered(_trained([jobs[n] for n in trained], rows, limits), trained),
-            _renumbered(run_estimators([jobs[n] for n in estimators]), estimators),
-            _measured_together(jobs, device, limits),
-        ):
-            for number, event in events:
-                if isinstance(event, Outcome):
-                    still_open.remove(number)
-                yield number, event
-    except Exception as error:  # whatever a plug-in raises in training fails the cells that were in the stack
+    error = yield from until_error(_events(jobs, still_open, device, limits))
+    if error is not None:  # whatever a plug-in raises in training fails the cells that were in the stack
         message = error_text(error)
         for number in sorted(still_open):
             yield number, Outcome("failed", message)
+
+
+def _events(jobs: Sequence[Job], still_open: set[int], device: str, limits: Limits) -> Iterator[tuple[int, JobEvent]]:
+    """Yield what becomes known of the jobs; those that have an outcome are removed from `still_open`."""
+    rows = _Data(device)
+    measured = [number for number, job in enumerate(jobs) if not job.probe.together]
+    estimators = [number for number in measured if jobs[number].method.alone]
+    trained = [number for number in measured if not jobs[number].method.alone]
+    for events in (
+        _renumbered(_searched([jobs[n] for n in trained], rows, limits), trained),
+        _renumbered(_trained([jobs[n] for n in trained], rows, limits), trained),
+        _renumbered(run_estimators([jobs[n] for n in estimators]), estimators),
+        _measured_together(jobs, device, limits),
+    ):
+        for number, event in events:
+            if isinstance(event, Outcome):
+                still_open.remove(number)
+            yield number, event
 
 
 def _renumbered(events: Iterator[tuple[int, JobEvent]], numbers: Sequence[int]) -> Iterator[tuple[int, JobEvent]]:
@@ -79,8 +84,8 @@ def _measured_together(jobs: Sequence[Job], device: str, limits: Limits) -> Iter
             yield numbers[number], _outcome(found)
 
 
-def _outcome(found: Finding | Exception) -> Outcome:
-    if isinstance(found, Exception):
+def _outcome(found: Finding | BaseException) -> Outcome:
+    if isinstance(found, BaseException):
         return Outcome("failed", error_text(found))
     doubts = "; ".join(found.doubts)
     return Outcome("ok", doubts, metrics=found.metrics, training={**UNTRAINED, **found.record}, arrays=found.arrays)
@@ -263,7 +268,8 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         arrays = {**found.arrays, **seen, **_history(networks)}
         doubts = "; ".join([*doubts, *found.doubts])
         return Outcome("ok", doubts, metrics=found.metrics, training={**record, **found.record}, arrays=arrays)
-    except Exception as error:
+    except BaseException as error:  # of any type, such as sys.exit
+        raise_if_stop(error)
         return Outcome("failed", error_text(error))
 
 

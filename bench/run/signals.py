@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from bench.errors import StopNowError
+
 
 class Stop:
     """Whether, and by which signal, the run is to be stopped."""
@@ -19,12 +21,12 @@ class Stop:
 
 @contextmanager
 def polite_stop(notify: Callable[[str], None]) -> Iterator[Stop]:
-    """Inside the block the first signal only sets the flag; the second raises KeyboardInterrupt."""
+    """Inside the block the first signal only sets the flag; the second raises StopNowError."""
     stop = Stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop:
-            raise KeyboardInterrupt
+            raise StopNowError
         stop.signal = number
         notify("finishing the cells in work and storing them; once more stops at once")
 

@@ -14,7 +14,7 @@ class Summary:
     skipped: int = 0  # stored already
     elsewhere: int = 0  # computed by another driver of the same store in the meantime
     diverged: int = 0
-    left: int = 0  # not done when the run was stopped
+    left: int = 0  # without an outcome: the run was stopped, or ended before it should
     failures: list[tuple[Cell, str]] = field(default_factory=list)
     doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that carry a warning, and which
     refused: list[Refused] = field(default_factory=list)
@@ -23,4 +23,4 @@ class Summary:
     @property
     def well(self) -> bool:
         """Did everything run that was wanted?"""
-        return not self.failures and not any(r.fault for r in self.refused)
+        return not self.failures and not self.left and not any(r.fault for r in self.refused)

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.api import Dataset, Split, Wrapper
-from bench.errors import UserError
+from bench.errors import UserError, raise_if_stop
 from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
 from bench.plan.cells import checked, fingerprint
 from bench.plugins.registry import Kind, Registry
-from bench.run.job import Job, JobEvent, error_text
+from bench.run.job import Job, JobEvent, error_text, until_error
 from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
@@ -76,18 +76,32 @@ def run_order(order: WorkOrder) -> Iterator[Message]:
     messages = _messages(order)
     try:
         metrics: Mapping[str, Metric] = _registry(order.plugins).metrics
-    except Exception:  # reported by every cell
+    except BaseException as error:  # reported by every cell
+        raise_if_stop(error)
         metrics = catalogue()
+    left = [item.key for item in order.items]
     try:
-        while True:
-            # Step by step: whoever receives the messages may be another run in this process.
-            with using_metrics(metrics):
-                message = next(messages, None)
-            if message is None:
-                return
-            yield message
+        raised = yield from until_error(_stepwise(messages, metrics, left))
     finally:
         messages.close()
+    text = "no outcome was computed" if raised is None else error_text(raised)
+    for key in left:
+        yield Message(order.number, key, Outcome("failed", text))
+
+
+def _stepwise(messages: Iterator[Message], metrics: Mapping[str, Metric], left: list[str]) -> Iterator[Message]:
+    """Yield the messages, each made with these metrics; keys of cells that have an outcome are removed from `left`.
+
+    Step by step: whoever receives the messages may be another run in this process.
+    """
+    while True:
+        with using_metrics(metrics):
+            message = next(messages, None)
+        if message is None:
+            return
+        if isinstance(message.content, Outcome):
+            left.remove(message.key)
+        yield message
 
 
 def _messages(order: WorkOrder) -> Generator[Message, None, None]:
@@ -103,7 +117,8 @@ def _messages(order: WorkOrder) -> Generator[Message, None, None]:
     for item in order.items:
         try:
             jobs[item.key] = _job(item, order.plugins)
-        except Exception as error:  # a plug-in's or a file's fault is its own cell's
+        except BaseException as error:  # a plug-in's or a file's fault is its own cell's
+            raise_if_stop(error)
             yield ended(item.key, Outcome("failed", error_text(error)))
     keys = list(jobs)
     for number, event in run_jobs(list(jobs.values()), order.device, order.limits):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 from unittest import SkipTest
 
-from bench.errors import UserError
+from bench.errors import UserError, raise_if_stop
 from bench.plugins.faults import explain, has_place
 
 State = Literal["ok", "failed", "expected failure", "not applicable"]
@@ -74,7 +74,8 @@ def judge(check: Check[Any], subject: Any, expected_failures: Mapping[str, str])
             )
     except NotApplicable as error:
         state, message = "not applicable", str(error)
-    except Exception as error:  # of any type: a plug-in's own errors are what checks are there to find
+    except BaseException as error:  # of any type: a plug-in's own errors are what checks are there to find
+        raise_if_stop(error)
         state, message = ("expected failure", reason) if reason else ("failed", _one_line(error))
     return Verdict(check.name, check.proves, state, message)
 
@@ -88,7 +89,7 @@ def settle(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     """Return an error in one line, with its place if the plug-in raised it."""
     text = " ".join(str(error).split())
     if isinstance(error, CheckFailure):

@@ -58,7 +58,7 @@ def test_the_suites_of_the_paper_and_of_the_first_run() -> None:
         (GOOD + "[training]\noptimizer = 'adamw'\n", "training.optimizer", "'adam' or 'sgd', got 'adamw'"),
         (GOOD + "[training]\nepochs = 'many'\n", "training.epochs", "valid integer, got 'many'"),
         (GOOD + "[training]\nepochs = 0\n", "training.epochs", "greater than 0, got 0"),
-        (GOOD + "[training]\nlearning_rate = nan\n", "training.learning_rate", "greater than 0, got nan"),
+        (GOOD + "[training]\nlearning_rate = nan\n", "training.learning_rate", "finite number, got nan"),
         ("training = 3\n" + GOOD, "training", "dictionary"),
         ("draws = 1.5\n" + GOOD, "draws", "valid integer"),
         ("validation = 1.0\n" + GOOD, "validation", "less than 1"),

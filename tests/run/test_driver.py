@@ -220,6 +220,7 @@ def test_summary_is_well_only_without_faults() -> None:
     assert Summary().well
     assert Summary(refused=[Refused("d", "m", "not made for this", fault=False)]).well
     assert not Summary(refused=[Refused("d", "m", "broken", fault=True)]).well
+    assert not Summary(left=1).well
 
 
 def answer_at_once(order: WorkOrder) -> Iterator[Message]:

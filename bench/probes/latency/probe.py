@@ -46,7 +46,7 @@ class Latency(Probe):
 
     def measure_together(
         self, subjects: Sequence[Subject], device: str, limits: "Limits"
-    ) -> Iterator[tuple[int, Finding | Exception]]:
+    ) -> Iterator[tuple[int, Finding | BaseException]]:
         """Time all cells in turn."""
         from bench.probes.latency.series import measure_in_turn
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from bench.api import Array, Estimator, Method, options
 from bench.api.tape import stream
+from bench.errors import raise_if_stop
 from bench.machine.environment import cores
 from bench.probes.base import Finding, Subject
 from bench.probes.latency.clock import Clock, clock_of
@@ -55,7 +56,7 @@ class Series:
     joules: list[float] = field(default_factory=list)
     stable: bool = False
     memory: float | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def times(self, span: str = "forward") -> Times:
         """Return the milliseconds of every repeat."""
@@ -78,7 +79,7 @@ class _Case:
 
 def measure_in_turn(
     probe: Latency, subjects: Sequence[Subject], device: str, limits: Limits
-) -> Iterator[tuple[int, Finding | Exception]]:
+) -> Iterator[tuple[int, Finding | BaseException]]:
     """Time all subjects; yield the number of each with its finding, or with the exception that it raised."""
     cases: dict[int, _Case] = {}
     plain: dict[Hashable, Series] = {}
@@ -87,7 +88,8 @@ def measure_in_turn(
         for number, subject in enumerate(subjects):
             try:
                 cases[number] = _case(probe, subject, device, limits, plain, facts)
-            except Exception as error:  # a plug-in's fault is its own cell's
+            except BaseException as error:  # a plug-in's fault is its own cell's
+                raise_if_stop(error)
                 yield number, error
         series = [*plain.values(), *(one for case in cases.values() for one in case.series.values())]
         random = np.random.default_rng(0)
@@ -139,7 +141,8 @@ def no_garbage_collection() -> Iterator[None]:
 def _guarded(one: Series, call: Callable[[], None]) -> None:
     try:
         call()
-    except Exception as error:  # a plug-in's fault is its own cell's; the others go on
+    except BaseException as error:  # a plug-in's fault is its own cell's; the others go on
+        raise_if_stop(error)
         one.error = error
 
 

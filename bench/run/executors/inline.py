@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
+from bench.errors import raise_if_stop
 from bench.run.executors import Call
 
 
@@ -31,7 +32,8 @@ class InlineExecutor:
                 return [next(running)]
             except StopIteration:
                 future.set_result(None)
-            except Exception as error:  # reported by the driver
+            except BaseException as error:  # reported by the driver
+                raise_if_stop(error)
                 future.set_exception(error)
             self._calls.popleft()
         return []

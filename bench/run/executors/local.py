@@ -193,15 +193,21 @@ def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
 
 
 def _answers(call: Call, arguments: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    messages, answer = call(*arguments), ("", None)
+    while answer[0] not in ("end", "lost", "error"):
+        answer = _answer(messages)
+        yield answer
+
+
+def _answer(messages: Iterator[Any]) -> tuple[str, Any]:
     try:
-        for message in call(*arguments):
-            yield "message", pickle.dumps(message)  # here, where one that is not plain data is the call's error
+        return "message", pickle.dumps(next(messages))  # here, where one that is not plain data is the call's error
+    except StopIteration:
+        return "end", None
     except LostWorkerError as error:  # of a worker that the call had
-        yield "lost", str(error)
-    except Exception as error:  # reported by the driver
-        yield "error", f"{type(error).__name__}: {error}"
-    else:
-        yield "end", None
+        return "lost", str(error)
+    except BaseException as error:  # of any type: a worker ends when its driver says so
+        return "error", f"{type(error).__name__}: {error}"
 
 
 def _end_with_the_driver() -> None:
