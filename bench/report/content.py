@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.api import Facts, Figure, Section, Table, Text
 from bench.report.figures import Image, draw_figure
-from bench.report.tables import TextTable, text_table
+from bench.report.tables import TextTable, csv_text, latex, text_table
 from bench.web.names import readable_name
 
 MOST_ROWS = 120  # of a figure's numbers on the page; the CSV file has all
@@ -15,11 +15,13 @@ MOST_ROWS = 120  # of a figure's numbers on the page; the CSV file has all
 
 @dataclass(frozen=True)
 class TableContent:
-    """A table, its cells as text and the name of its files."""
+    """A table, its cells as text, and its files."""
 
     table: Table
     text: TextTable
-    name: str
+    name: str  # of its files, without the suffix
+    csv: str
+    latex: str
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class FigureContent:
     figure: Figure
     image: Image
     numbers: TextTable
+    csv: str | None  # the file with all of them
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,20 @@ class FileNames:
 
 
 def section_content(section: Section, suite: str, names: FileNames) -> SectionContent:
-    """Draw the figures and format the tables of a section; raises where a block cannot be written."""
+    """Draw the figures and format the tables of a section; raises where a block cannot be written in every form."""
     prefix = f"{readable_name(suite)}-" if suite else ""
     blocks: list[Text | Facts | TableContent | FigureContent] = []
     for block in section.blocks:
         if isinstance(block, Table):
             text = text_table(block.data, block.bold)
-            name = readable_name(block.name or f"{section.title} {block.caption}")
-            blocks.append(TableContent(block, text, names.free(prefix + name)))
+            name = names.free(prefix + readable_name(block.name or f"{section.title} {block.caption}"))
+            csv = csv_text(block.data if block.numbers is None else block.numbers)
+            blocks.append(TableContent(block, text, name, csv, latex(text, block.caption, name)))
         elif isinstance(block, Figure):
             image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)))
             data = block.data if block.data is not None else pd.DataFrame()
-            blocks.append(FigureContent(block, image, text_table(data.head(MOST_ROWS))))
+            csv_or_none = None if block.data is None else csv_text(block.data)
+            blocks.append(FigureContent(block, image, text_table(data.head(MOST_ROWS)), csv_or_none))
         elif isinstance(block, Text | Facts):
             blocks.append(block)
         else:

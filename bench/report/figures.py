@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -32,11 +31,7 @@ class Image:
     name: str  # of its files, without the suffix
     png: bytes
     svg: bytes
-
-    @cached_property
-    def inline(self) -> str:
-        """The image as an element of a page: its text is text, its colours are the page's."""
-        return inline(self.svg, self.name)
+    inline: str  # as an element of a page: its text is text, its colours are the page's
 
 
 def draw_figure(figure: "Figure", name: str) -> Image:
@@ -50,7 +45,7 @@ def draw_figure(figure: "Figure", name: str) -> Image:
         _lay_out(figure)
         figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Image(name, png.getvalue(), svg.getvalue())
+    return Image(name, png.getvalue(), svg.getvalue(), inline(svg.getvalue(), name))
 
 
 def _lay_out(figure: "Figure") -> None:

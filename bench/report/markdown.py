@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bench.api import Facts, Text
-from bench.report.content import FigureContent, Part, TableContent
+from bench.report.content import FigureContent, Part, SectionContent, TableContent
 from bench.report.tables import TextTable
 from bench.text_tables import markdown_table
 
@@ -16,10 +16,14 @@ def markdown(parts: Sequence[Part]) -> str:
         if part.sections:
             lines += [f"## {escape(part.title)}", ""]
         for section in part.sections:
-            lines += [f"### {escape(section.title)}", ""]
-            for block in section.blocks:
-                lines += [*block_lines(block), ""]
+            lines += section_lines(section)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def section_lines(section: SectionContent) -> list[str]:
+    """Return the lines of one section; raises where a text in it is no text."""
+    blocks = [line for block in section.blocks for line in (*block_lines(block), "")]
+    return [f"### {escape(section.title)}", "", *blocks]
 
 
 def block_lines(block: Text | Facts | TableContent | FigureContent) -> list[str]:

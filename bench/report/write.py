@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from bench.api import Report, Section, Text, style
@@ -11,9 +12,8 @@ from bench.plugins.describe import declared_look
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
 from bench.report.content import FigureContent, FileNames, Part, SectionContent, TableContent, section_content
-from bench.report.markdown import markdown
+from bench.report.markdown import markdown, section_lines
 from bench.report.page import page
-from bench.report.tables import csv_text, latex
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -41,14 +41,16 @@ def _section_of(results: StoredResults) -> Callable[[Report], Section | None]:
 
 
 def _plugins(registry: Registry) -> tuple[list[tuple[str, Report]], list[SectionContent]]:
-    plugins: list[tuple[str, Report]] = []
+    plugins: list[tuple[float, str, Report]] = []
     broken: list[SectionContent] = []
     for name in registry.plugins("report"):
         try:
-            plugins.append((name, registry.make("report", name, {})))
-        except UserError as error:
-            broken.append(SectionContent(name, [Text(str(error))]))
-    return sorted(plugins, key=lambda pair: pair[1].order), broken  # stable: then by name
+            made = registry.make("report", name, {})
+            plugins.append((float(made.order), name, made))
+        except BaseException as error:  # of any type: a plug-in may compute its order
+            raise_if_stop(error)
+            broken.append(SectionContent(name, [Text(explain(error))]))
+    return [(name, made) for _, name, made in sorted(plugins, key=itemgetter(0))], broken  # stable: then by name
 
 
 def _part(
@@ -65,7 +67,9 @@ def _part(
         try:
             section = section_of(plugin)
             if section is not None:
-                sections.append(section_content(section, suite, names))
+                content = section_content(section, suite, names)
+                section_lines(content)  # raises what would end the whole report later
+                sections.append(content)
         except BaseException as error:  # one broken section must not cost the others
             raise_if_stop(error)
             failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")]))
@@ -85,17 +89,13 @@ def _write(parts: Sequence[Part], out: Path, store: str) -> list[Path]:
 
 
 def _figure_files(content: FigureContent, folder: Path) -> list[Path]:
-    figure, image = content.figure, content.image
+    image = content.image
     files: dict[str, str | bytes] = {".png": image.png, ".svg": image.svg}
-    if figure.data is not None:
-        files[".csv"] = csv_text(figure.data)
+    if content.csv is not None:
+        files[".csv"] = content.csv
     return [write_output(folder / f"{image.name}{ending}", content) for ending, content in files.items()]
 
 
 def _table_files(content: TableContent, folder: Path) -> list[Path]:
-    table = content.table
-    texts = {
-        ".csv": csv_text(table.data if table.numbers is None else table.numbers),
-        ".tex": latex(content.text, table.caption, content.name),
-    }
+    texts = {".csv": content.csv, ".tex": content.latex}
     return [write_output(folder / f"{content.name}{ending}", text) for ending, text in texts.items()]

@@ -8,12 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.errors import UserError
 from bench.metrics.row_losses import METRICS_OF_ROWS, losses_of_rows
 from bench.stats.row_sampling import RowTest, row_test
 
 Untested = Literal[
     "not a mean of losses that stored predictions give",
     "predictions are not stored",
+    "stored predictions are damaged",
     "test rows differ",
     "losses are not finite",
     "fewer than 2 repeats or rows",
@@ -69,6 +71,12 @@ class StoredRows:
         return found
 
     def _load(self, keys: Keys) -> _Predicted | Untested:
+        try:
+            return self._losses(keys)
+        except (UserError, ValueError, TypeError, IndexError):  # a file that is damaged, or holds other arrays
+            return "stored predictions are damaged"
+
+    def _losses(self, keys: Keys) -> _Predicted | Untested:
         observed: NDArray[Any] | None = None
         losses: dict[str, list[NDArray[np.float64]]] = {}
         for key in keys:

@@ -87,6 +87,15 @@ def test_a_baseline_without_stored_predictions_leaves_all_untested(store: Store)
     assert "not tested for other rows, predictions are not stored: all methods" in board_of(store).notes
 
 
+def test_damaged_predictions_are_a_note_of_the_board(store: Store, tmp_path: Path) -> None:
+    save_classifiers(store, BOTH)
+    for path in store.arrays.folder.glob("*.npz"):
+        path.write_bytes(b"damaged")
+    assert "not tested for other rows, stored predictions are damaged: all methods" in board_of(store).notes
+    page, _ = write_leaderboard(store, tmp_path / "site", metrics=["accuracy"])
+    assert "stored predictions are damaged" in page.read_text("utf-8")
+
+
 def test_metrics_that_are_no_means_over_rows_are_not_tested_and_costs_are_not_about_rows(store: Store) -> None:
     more = {"ece": 0.1, "latency_memory@T=1": 1.0}
     save_classifiers(store, BOTH, more=more, record=timing_facts(more))

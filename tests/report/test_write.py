@@ -157,6 +157,19 @@ BROKEN_SECTIONS = {
     "strange-block": "return Section('t', [3])",
     "bad-table": "from bench.api import Table\n        return Section('t', [Table('c', 'no frame')])",
     "bad-figure": "from bench.api import Figure\n        return Section('t', [Figure('n', 'c', None)])",
+    "exits": "raise SystemExit(0)",
+    "no-title": "return Section(None, [Text('x')])",
+    "no-text": "return Section('t', [Text(5)])",
+    "no-words": "from bench.api import Facts\n        return Section('t', [Facts({'a': 5})])",
+    # These fail when the files or the page are written, not when the section is made.
+    "no-caption": "import pandas as pd\n        from bench.api import Table\n"
+    "        return Section('t', [Table(None, pd.DataFrame({'a': [1]}), name='t')])",
+    "control-sign": "from matplotlib.figure import Figure as Drawn\n        from bench.api import Figure\n"
+    "        drawn = Drawn()\n        drawn.text(0.5, 0.5, 'a\\x01b')\n"
+    "        return Section('t', [Figure('n', 'c', drawn)])",
+    "half-a-sign": "from matplotlib.figure import Figure as Drawn\n        from bench.api import Figure\n"
+    "        drawn = Drawn()\n        drawn.text(0.5, 0.5, 'a\\ud800b')\n"
+    "        return Section('t', [Figure('n', 'c', drawn)])",
 }
 
 
@@ -180,6 +193,26 @@ def test_a_report_that_cannot_be_built_is_told_in_the_report(
     path = write_plugin("needy", "@dataclass(frozen=True)\nclass Needy(Report):\n    must: int\n")
     write_report(store, Registry([path]), tmp_path)
     assert "the option 'must' has no default" in Page((tmp_path / "index.html").read_text("utf-8")).text
+
+
+def test_an_order_that_is_no_number_is_told_in_the_report(
+    store: Store, tmp_path: Path, write_plugin: WritePlugin
+) -> None:
+    fill(store)
+    path = write_plugin("mine", "@dataclass(frozen=True)\nclass Mine(Report):\n    order = 'first'\n")
+    write_report(store, Registry([path]), tmp_path)
+    assert "could not convert string to float" in Page((tmp_path / "index.html").read_text("utf-8")).text
+
+
+@pytest.mark.slow
+def test_a_damaged_array_file_costs_no_report(store: Store, tmp_path: Path) -> None:
+    fill(store, figures=True)
+    for path in store.arrays.folder.glob("*.npz"):
+        path.write_bytes(b"damaged")
+    write_report(store, Registry(), tmp_path)
+    page = Page((tmp_path / "index.html").read_text("utf-8"))
+    assert "damaged: its content does not match its name" in page.text
+    assert "rmse" in page.text
 
 
 def test_methods_are_drawn_as_their_plug_ins_declare(store: Store, tmp_path: Path, write_plugin: WritePlugin) -> None:

@@ -61,6 +61,7 @@ def test_cells_are_read_once_for_all_metrics_and_only_for_metrics_over_rows() ->
         (cells("a", 1.0) | {"a3": {"observed": OBSERVED + 1, "mean": OBSERVED}}, "test rows differ"),
         (cells("a", 1.0) | {"a2": {"mean": OBSERVED}}, "predictions are not stored"),
         (cells("a", np.inf), "losses are not finite"),
+        (cells("a", 1.0) | {"a2": {"observed": OBSERVED, "mean": np.array("text")}}, "stored predictions are damaged"),
     ],
 )
 def test_what_cannot_be_tested_has_a_reason(other: Cells, reason: str) -> None:
