@@ -22,7 +22,7 @@ from bench.plan.units import TOGETHER, UNKNOWN, Unit, Units, cut
 from bench.plugins.registry import Registry
 from bench.probes import probe_types
 from bench.run.apart import run_apart
-from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError
+from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError, UnfitWorkerError
 from bench.run.executors.inline import InlineExecutor
 from bench.run.monitor import Monitor
 from bench.run.progress import Progress
@@ -178,7 +178,7 @@ class _Driver:
                     "estimator; use --engine local"
                 )
         self.open = {cell.key for unit in whole for cell in unit.cells}
-        self.waiting.extend(cut(whole, self.executor.workers))
+        self.waiting.extend(cut(whole, max(1, self.executor.workers)))
         self.progress.seconds = sum(unit.seconds for unit in self.waiting)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
         specs = "".join(cell.spec for unit in whole for cell in unit.cells)
@@ -208,6 +208,10 @@ class _Driver:
         while True:
             if not self.monitor.should_stop():
                 self._hand_out()
+            else:
+                self._take_back()
+            for note in self.executor.notes():
+                self.monitor.note(note)
             if self.running:
                 # Asked before the messages are received: then all that these sent is among them.
                 ended = [number for number, (future, _) in self.running.items() if future.done()]
@@ -215,11 +219,23 @@ class _Driver:
                 for number in ended:
                     self._close(number)
                 self.monitor.progress(str(self.progress))
-            elif self.monitor.should_stop() or not (self.waiting or self.taken):
+            elif self.monitor.should_stop() or not self._not_begun():
                 return
-            elif not self.waiting:
+            elif self.waiting or self.leased:  # there is no worker
+                self._receive(self.executor.receive(0.5))
+            else:
                 time.sleep(SECONDS_BETWEEN_CHECKS)
                 self._check_taken()
+
+    def _take_back(self) -> None:
+        """Take back the orders that no worker has begun."""
+        for number, (future, unit) in list(self.running.items()):
+            if future.cancel():
+                del self.running[number]
+                self.progress.close(number)
+                for cell in unit.cells:
+                    self.pending.pop(cell.key, None)
+                self.waiting.append(unit)
 
     def _hand_out(self) -> None:
         """Send a unit to every free worker."""
@@ -309,7 +325,9 @@ class _Driver:
         error = future.exception()
         if not left.repeats:
             return
-        if not isinstance(error, LostWorkerError):
+        if isinstance(error, UnfitWorkerError):
+            self._again([left])
+        elif not isinstance(error, LostWorkerError):
             self._give_up(left, f"the worker did not report an outcome: {error}")
         elif len(left.cells) > 1:  # one of them, or too much at once
             self._again(left.parts())

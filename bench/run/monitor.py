@@ -15,6 +15,9 @@ class Monitor:
     def progress(self, text: str) -> None:
         """Take note of how far the run is, in words."""
 
+    def note(self, text: str) -> None:
+        """Take note of what the user should know, in one line."""
+
     def should_stop(self) -> bool:
         """Return whether no more work is to be handed out; what is in work is finished and stored."""
         return False

@@ -27,6 +27,10 @@ class ProgressBar(Monitor):
         """Show a text behind the bar."""
         self._bar.set_postfix_str(text)
 
+    def note(self, text: str) -> None:
+        """Print a line, whether the bar is shown or not."""
+        self._bar.write(f"uqbench: {text}", file=sys.stderr)
+
     def should_stop(self) -> bool:
         """Return whether a signal has arrived."""
         return bool(self.stop)

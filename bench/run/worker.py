@@ -20,6 +20,7 @@ from bench.errors import UserError, raise_if_stop
 from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
 from bench.plan.cells import checked, fingerprint
+from bench.plugins.faults import explain
 from bench.plugins.registry import Kind, Registry
 from bench.run.job import Job, JobEvent, error_text, until_error
 from bench.run.jobs import run_jobs
@@ -102,6 +103,17 @@ def _stepwise(messages: Iterator[Message], metrics: Mapping[str, Metric], left: 
         if isinstance(message.content, Outcome):
             left.remove(message.key)
         yield message
+
+
+def why_not(order: WorkOrder) -> str:
+    """Return why this worker cannot rebuild the cells of an order, in one line; empty: it can."""
+    try:
+        for item in order.items:
+            _job(item, order.plugins)
+    except BaseException as error:  # whatever a plug-in or a file of this worker raises
+        raise_if_stop(error)
+        return explain(error).partition("\n")[0]
+    return ""
 
 
 def _messages(order: WorkOrder) -> Generator[Message, None, None]:

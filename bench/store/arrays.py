@@ -88,7 +88,7 @@ class ArrayFiles:
         if hashlib.blake2b(content, digest_size=len(path.stem) // 2).hexdigest() != path.stem:
             raise DamagedArraysError(f"{path}: damaged: its content does not match its name; {ADVICE}")
         try:
-            stated = _stated_bytes(content)
+            stated = stated_bytes(content)
         except UNREADABLE as error:
             raise _not_arrays(path, error) from error
         if stated > MOST_ARRAY_BYTES:
@@ -148,7 +148,7 @@ def _not_arrays(path: Path, error: Exception) -> DamagedArraysError:
     return DamagedArraysError(f"{path}: not a file of arrays ({' '.join(str(error).split())[:100]})")
 
 
-def _stated_bytes(content: bytes) -> int:
+def stated_bytes(content: bytes) -> int:
     """Return the size in memory that the headers of an array file state; raise ValueError for any other content."""
     total = 0
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

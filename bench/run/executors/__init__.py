@@ -2,7 +2,8 @@
 
 An executor is one in the sense of `concurrent.futures` whose calls are generators: what a call yields comes back while
 it still runs, so that the driver, which is the only writer, stores each cell the moment it ends. The future is done
-when the generator is; it raises `LostWorkerError` when its worker died.
+when the generator is; it raises `LostWorkerError` when its worker died, and `UnfitWorkerError` when another worker can
+compute what this one cannot.
 """
 
 import contextlib
@@ -38,12 +39,16 @@ class LostWorkerError(Exception):
     """A worker ended before its call did; the message is how."""
 
 
+class UnfitWorkerError(Exception):
+    """A worker cannot compute a call that others can; it gets no more calls. The message is why."""
+
+
 class Executor(Protocol):
     """Workers, and what they send while they work."""
 
     @property
     def workers(self) -> int:
-        """How many calls can run at once."""
+        """How many calls can run at once; 0: none, until a worker comes."""
         ...
 
     @property
@@ -57,6 +62,10 @@ class Executor(Protocol):
 
     def receive(self, seconds: float) -> list[Any]:
         """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
+        ...
+
+    def notes(self) -> list[str]:
+        """Return what the user should know of the workers, each line once."""
         ...
 
     def close(self, *, now: bool = False) -> None:

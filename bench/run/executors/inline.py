@@ -21,6 +21,7 @@ class InlineExecutor:
     def submit(self, call: Call, /, *arguments: Any) -> "Future[None]":
         """Put a call in the queue."""
         future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # it runs at the next occasion, whatever comes
         self._calls.append((call(*arguments), future))
         return future
 
@@ -36,6 +37,10 @@ class InlineExecutor:
                 raise_if_stop(error)
                 future.set_exception(error)
             self._calls.popleft()
+        return []
+
+    def notes(self) -> list[str]:
+        """Return nothing: there is nothing to be said of workers that are started for the run."""
         return []
 
     def close(self, *, now: bool = False) -> None:

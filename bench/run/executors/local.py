@@ -68,6 +68,10 @@ class LocalExecutor:
         """Return the messages that arrived; wait at most so many seconds for the first, less if a call ends."""
         return drain(self._inbox, seconds)
 
+    def notes(self) -> list[str]:
+        """Return nothing: there is nothing to be said of workers that are started for the run."""
+        return []
+
     def pids(self) -> list[int]:
         """Return the workers that are alive."""
         processes = [feeder.process for feeder in self._feeders]
@@ -180,7 +184,7 @@ def _serve(pipe: Connection, settings: Settings, stack_file: str) -> None:
     os.environ.update(settings.environment)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
         os.environ[name] = str(settings.threads)
-    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    threading.Thread(target=end_with_the_driver, daemon=True).start()
     with contextlib.suppress(EOFError, OSError), Path(stack_file).open("w") as stack:
         while (item := pipe.recv()) is not None:
             call, arguments = item
@@ -210,7 +214,8 @@ def _answer(messages: Iterator[Any]) -> tuple[str, Any]:
         return "error", f"{type(error).__name__}: {error}"
 
 
-def _end_with_the_driver() -> None:
+def end_with_the_driver() -> None:
+    """Wait for the end of the process that started this one, and end it, too."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from bench.run.executors.dask import _Sender
+from bench.run.executors.dask_worker import _Sender
 
 
 class SlowQueue:
