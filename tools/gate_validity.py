@@ -1,7 +1,7 @@
 """False alarms and detections of a gate, measured on real runs of suite smoke.
 
     uqbench run smoke --seeds 600 --store runs/gate.db
-    python -m tools.gate_validity --store runs/gate.db docs/gate.md
+    python -m tools.gate_validity --store runs/gate.db --again 60 docs/gate.md
 
 The store is a pool of runs at many seeds. A gate takes ten random seeds for its baseline and ten others for the run, so
 nothing has changed and the pairs are unrelated. For detection, one metric of one method on one dataset is made worse by
@@ -195,10 +195,10 @@ def report(pool: Pool, rules: Rules, gates: int, generator: np.random.Generator)
     sequential = f"sequential, looks at {', '.join(map(str, looks))} seeds"
     rates[sequential] = false_alarms(pool, rules, gates, 10, generator, looks)
     for seeds in (3, 4):
-        few = f"{seeds} seeds: too few for a test, the rule of three ranges decides"
+        few = f"{seeds} seeds: too few for a test, the rule of three ranges decides (no promise)"
         rates[few] = false_alarms(pool, rules, gates, seeds, generator)
     for share in (0.01, 0.05):
-        lost = f"10 seeds; one method on one dataset diverges in {share:.0%} of its cells, before as after"
+        lost = f"10 seeds; one method on one dataset diverges in {share:.0%} of its cells, before as after (no promise)"
         rates[lost] = alarms_of_divergence(pool, rules, gates, 10, share, generator)
     yield from _table("re-seeded runs without a change", "gates that fail", rates)
     yield ""

@@ -79,14 +79,16 @@ def gate(baseline: Baseline, measure: Measure, rules: Rules, looks: Sequence[int
         cells = sum(now.codes.values())
         if first is None:
             first = now
-            rules = replace(rules, cost=same_machine(then.environment, now.environment), few_seeds=seeds < FEWEST_PAIRS)
+            rules = replace(rules, cost=same_machine(then.environment, now.environment))
         if open_places is not None:
             then, now = then.only(open_places), now.only(open_places)
         names = {(row.place, row.metric) for row in settled}
-        found = [row for row in compare(then, now, rules) if (row.place, row.metric) not in names]
+        last = look == planned[-1]
+        every = compare(then, now, replace(rules, last_look=last))
+        found = [row for row in every if (row.place, row.metric) not in names]
         rows = decide(found, alpha, alpha_equivalent, settled)
         undecided = [row for row in rows if row.verdict == "inconclusive"]
-        if look == planned[-1] or not undecided:
+        if last or not undecided:
             break
         settled += [row for row in rows if row.verdict != "inconclusive"]
         open_places = {row.place for row in undecided}

@@ -70,7 +70,7 @@ def _conditions(gate: Gate) -> Iterator[str]:
     if tested:
         yield (
             f"{tested} comparisons were tested (paired t over {gate.seeds} seeds, Holm); the chance of any false alarm "
-            f"is at most {100 * gate.rules.alpha:g} %"
+            f"of these tests is at most {100 * gate.rules.alpha:g} %"
         )
     if gate.work is not None:
         yield gate.work.text()

@@ -68,6 +68,20 @@ def test_only_a_baseline_of_few_seeds_is_judged_by_its_range() -> None:
     assert len(measure.asked) == 3
 
 
+@pytest.mark.parametrize("looks", [(), (3, 6, 10)])
+def test_seeds_that_were_infinite_before_leave_few_and_these_are_judged_by_their_range(looks: tuple[int, ...]) -> None:
+    """Ten seeds of which four are finite: a change a hundred times their range was inconclusive, and passed."""
+    before = np.array([1.0, np.inf, 1.1, np.inf, np.inf, np.inf, 1.2, np.inf, 1.05, np.inf])
+    for change, verdict in ((20.0, "regressed"), (0.1, "inconclusive")):
+        made = gate(
+            baseline(measured({NOISY: {"nll": before}})),
+            Measure(measured({NOISY: {"nll": before + change}})),
+            Rules(),
+            looks=looks,
+        )
+        assert [(row.verdict, row.pairs) for row in made.rows] == [(verdict, 4)]
+
+
 def test_every_look_has_its_part_of_the_level_and_one_without_tests_has_none() -> None:
     """Looks at 5 and 10 seeds have half of the level each; one at 3 seeds, too few for a test, has none of it."""
     generator = np.random.default_rng(4)
@@ -96,6 +110,17 @@ def test_looking_often_keeps_the_level() -> None:
         made = gate(baseline(measured(before)), Measure(measured(after)), Rules(alpha=0.2), looks=(5, 10, 15, 20))
         alarms += bool(made.failing())
     assert 0 < alarms <= 41  # 20 % are 30; above 41 it is 1 % likely
+
+
+@pytest.mark.parametrize(("now", "verdict"), [(9.0, "not compared"), (np.inf, "regressed"), (np.nan, "missing")])
+def test_times_of_another_machine_are_not_compared_but_must_be_there(now: float, verdict: str) -> None:
+    then = measured({NOISY: {"latency_total@T=10": np.ones(10)}})
+    elsewhere = {**ENVIRONMENT, "cpu": "Other CPU"}
+    values = np.where(np.arange(10) == 3, now, 1.0)
+    made = gate(
+        baseline(then), Measure(measured({NOISY: {"latency_total@T=10": values}}, environment=elsewhere)), Rules()
+    )
+    assert [row.verdict for row in made.rows] == [verdict]
 
 
 @pytest.mark.parametrize(("fact", "same"), [("cpu", False), ("threads", False), ("torch", True), ("pandas", True)])
