@@ -50,6 +50,8 @@ class Overview(Report):
             on_rows, untested = row_tests(results, drawn)
             if on_rows or untested:
                 blocks.append(Text(_on_other_rows(drawn, on_rows, untested)))
+            if doubtful := _doubtful(drawn):
+                blocks.append(Text(doubtful))
             blocks.append(_evidence(drawn, on_rows))
             blocks.append(Text(f"{_tests(drawn)} {EXPLAINED}"))
         if not any(found.values()):
@@ -198,6 +200,19 @@ def _untested(untested: Mapping[Place, str], on_rows: Mapping[Place, float]) -> 
     return "; ".join(
         f"{metric} on {', '.join(own)} ({reason}: {names})" for (metric, reason, names), own in datasets.items()
     )
+
+
+def _doubtful(found: Mapping[Metric, Sequence[stats.Comparison]]) -> str:
+    """Return which verdicts rest on a test that may not hold its level; '' where there are none."""
+    names = [
+        f"{comparison.a} {row.verdict} by {row.metric} on {row.dataset}"
+        for comparisons in found.values()
+        for comparison in comparisons
+        for row in comparison.rows
+        if row.verdict in ("better", "worse") and row.doubts
+    ]
+    why = "The test of the mean may not hold its level, because of skew, outliers or failed runs"
+    return f"{why}: {'; '.join(names)}. The remarks of the evidence have tests of the median." if names else ""
 
 
 def _evidence(found: dict[Metric, list[stats.Comparison]], on_rows: Mapping[Place, float]) -> Table:

@@ -29,6 +29,7 @@ from bench.stats import (
 from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.stats.hierarchical import FEWEST_DATASETS
 from bench.stats.pairing import grids
+from bench.stats.shape import shape
 from bench.stats.shared_splits import are_shared, means_of_splits
 
 Array = NDArray[np.float64]
@@ -74,6 +75,18 @@ def decide_on_dataset(
                 low, high = map(float, ends[i])
                 found[i] = Against(_verdict(float(own), d, settings), float(own), float(d.mean()), low, high)
     return found
+
+
+def doubts_on_dataset(found: Mapping[int, Against], gaps: Array, methods: Sequence[str], baseline: str) -> str:
+    """Return which verdicts rest on differences whose mean is hard to test, in words; '' where there are none."""
+    decided = [i for i, one in found.items() if one.verdict != "not shown to differ"]
+    doubtful = [methods[i] for i in decided if shape(gaps[i][np.isfinite(gaps[i])]).problems]
+    if not doubtful:
+        return ""
+    return (
+        f"differences to {baseline} that are skewed or have outliers, so that the test of their mean may not hold its "
+        f"level: {', '.join(doubtful)}; uqbench compare tests their median"
+    )
 
 
 def p_value(d: Array, share: float) -> float:
@@ -142,6 +155,11 @@ def decide_over_datasets(
             posterior = next_dataset(means[:, i], errors[:, i], settings.margin.size)
         verdict = _verdict(float(own), means[:, i], settings)
         found[methods[i]] = Against(verdict, float(own), float(means[:, i].mean()), posterior=posterior)
+    if any(one.posterior for one in found.values()):
+        notes.append(
+            "next dataset: what a Bayesian model expects, given its assumptions and the noise of seeds; it promises no "
+            "error rate, and no verdict is based on it"
+        )
     return found, [*notes, *_needed_over_datasets(found, baseline, means[:, tested], settings)]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bench.leaderboard.against import Against, decide_on_dataset, needed_on_dataset
+from bench.leaderboard.against import Against, decide_on_dataset, doubts_on_dataset, needed_on_dataset
 from bench.leaderboard.other_rows import OneTestSet, with_other_rows
 from bench.leaderboard.rows import Row, protocol_notes
 from bench.metrics import Metric
@@ -114,14 +114,16 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     shared = related.kind != "seeds" and are_shared(splits)
     units, unit_loss = (means_of_splits(x, splits) if shared else x for x in (numbers, loss))
     whole = np.isfinite(units)
-    placed = np.array([own.sum() >= row.planned for own, row in zip(finite, rows, strict=True)])
-    placed &= whole.sum(axis=1) >= FEWEST_PAIRS
+    have_all = np.array([own.sum() >= row.planned for own, row in zip(finite, rows, strict=True)])
+    placed = have_all & (whole.sum(axis=1) >= FEWEST_PAIRS)
     complete, later = placed.copy(), np.isin(methods, list(chosen.entered))
     placed &= ~later
     if placed.sum() < 2:  # nobody to be tested against
         placed[:] = False
     better, tested = _better(unit_loss, whole & placed[:, None], share, settings)
-    order = sorted(range(len(rows)), key=lambda i: (not placed[i], np.isnan(badness[i]), badness[i], methods[i]))
+    order = sorted(
+        range(len(rows)), key=lambda i: (not placed[i], not have_all[i], np.isnan(badness[i]), badness[i], methods[i])
+    )
     # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
     gaps = np.where(whole & whole[order[0]], unit_loss - unit_loss[order[0]], np.nan)
     gaps[order[0]] = np.nan
@@ -175,7 +177,8 @@ def _against_baseline(
     size = sum(i in found for i in families[0])
     decision = f"{related.test}, Holm over {size} method{'s' * (size != 1)}"
     needed = needed_on_dataset(found, str(chosen.baseline), gaps.shape[1], share, existing, settings)
-    notes = (*board.notes, needed) if needed else board.notes
+    doubtful = doubts_on_dataset(found, gaps, methods, str(chosen.baseline))
+    notes = (*board.notes, *(note for note in (doubtful, needed) if note))
     if chosen.stored is not None and _is_one_test_set(related, chosen.metric):
         tested = OneTestSet(chosen.values, chosen.stored, chosen.metric, str(chosen.baseline))
         names = [[methods[i] for i in family] for family in families]

@@ -35,9 +35,9 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
     )
     width = max(12, *(len(title) + 2 for title in found))
     yield f"{'average rank (1 is the best)':<{NAME + 8}}" + "".join(f"{title:>{width}}" for title in found)
-    for place, method in enumerate(methods, start=1):
+    for method in methods:  # without numbers: a place needs a test
         cells = "".join(f"{_rank(ranks.get(method)):>{width}}" for ranks in found.values())
-        yield f"{place:>4}  {cut(method, NAME):<{NAME + 2}}{cells}"
+        yield f"      {cut(method, NAME):<{NAME + 2}}{cells}"
     yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title in found)
     yield "ranks of means say nothing about significance: uqbench compare, uqbench rank, uqbench report"
 

@@ -16,7 +16,7 @@ from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.dataset_comparison import FEWEST_PAIRS
 from bench.stats.effects import paired_superiority
 from bench.stats.equal_draws import draws_of
-from bench.stats.failures import failures_as_losses, share_of_wins
+from bench.stats.failures import failures_as_losses, favours_failures, share_of_wins
 from bench.stats.pairing import MetricLike, grids, losses
 from bench.stats.replication import Repetition, repetition
 from bench.stats.settings import Settings
@@ -35,11 +35,16 @@ class PairwiseTests:
     gain: Array  # mean loss of the other minus that of the method: above 0, the method is better
     p: Array  # of the paired t-test (corrected where splits overlap); NaN: too few pairs
     wins: Array  # the share of pairs in which the method is better; ties count half, a run that diverged loses
+    more_failures: Array  # runs that diverged or became infinite, beyond those of the other
     repetition: Repetition  # how the repeats are related, which decides on the test
 
     def better(self, p_adjusted: Array, alpha: float) -> Array:
-        """Return 1 where a method is better by these p-values, -1 where it is worse, 0 where neither is shown."""
-        return np.where(p_adjusted < alpha, np.sign(self.gain), 0.0)
+        """Return 1 where a method is better by these p-values, -1 where it is worse, 0 where neither is shown.
+
+        As in a comparison, no verdict favours the method that failed more often.
+        """
+        sign = np.sign(self.gain)
+        return np.where((p_adjusted < alpha) & ~favours_failures(sign, self.more_failures), sign, 0.0)
 
 
 def compare_all_pairs(
@@ -102,7 +107,7 @@ def _compare_grid(
             if splits is not None:
                 one, other = (means_of_splits(side, splits[kept]) for side in (one, other))
             gain[i, j], p[i, j], wins[i, j] = _test(one, other, share)
-    return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins, related)
+    return PairwiseTests(dataset, metric, tuple(methods), pairs, gain, p, wins, np.zeros((count, count)), related)
 
 
 def _with_failures(
@@ -111,7 +116,7 @@ def _with_failures(
     """Return the table with runs that failed as losses, as in a comparison."""
     if not failed.any():
         return table
-    wins, known = table.wins.copy(), np.isfinite(values) & ~failed
+    wins, more, known = table.wins.copy(), table.more_failures.copy(), np.isfinite(values) & ~failed
     some = np.asarray(failed.any(axis=1))
     for i, j in np.argwhere(some[:, None] | some[None, :]):
         both, ended = known[i] & known[j], (known[i] | failed[i]) & (known[j] | failed[j])
@@ -120,8 +125,10 @@ def _with_failures(
         if splits is not None and both.any():
             d = means_of_splits(d, splits[both])
         own = None if splits is None else (splits[both], splits[lost])
-        wins[i, j] = share_of_wins(failures_as_losses(d, failed[[i, j]][:, lost], own))
-    return replace(table, wins=wins)
+        gone = failed[[i, j]][:, lost]
+        wins[i, j] = share_of_wins(failures_as_losses(d, gone, own))
+        more[i, j] = gone[0].sum() - gone[1].sum()
+    return replace(table, wins=wins, more_failures=more)
 
 
 def _test(a: Array, b: Array, share: float) -> tuple[Array, Array, Array]:

@@ -11,8 +11,9 @@ from bench.stats import planning
 from bench.stats.aggregate import COMPARABLE, Estimate, comparable, improvement_probability
 from bench.stats.bayes import Posterior, signed_rank
 from bench.stats.corrections import adjust_p_values
-from bench.stats.dataset_comparison import DatasetComparison
+from bench.stats.dataset_comparison import DatasetComparison, no_favour
 from bench.stats.effects import pooled_deviation
+from bench.stats.failures import favours_failures
 from bench.stats.pairing import MetricLike, Repeats
 from bench.stats.settings import Settings, Verdict
 from bench.stats.tests import signed_rank_sum, smallest_permutation_p, wilcoxon_test
@@ -40,6 +41,7 @@ class OverallComparison:
     margin: float  # mean over datasets
     detectable: float  # smallest mean difference that this many datasets show with the requested power; inf: none
     datasets_needed: int | None  # to detect a difference of the mean margin
+    more_failures: int  # of A, beyond those of B, on all datasets that both have
     p_adjusted: float = math.nan
     verdict: Verdict = "inconclusive"
     messages: tuple[str, ...] = ()
@@ -51,7 +53,10 @@ def compare_over_datasets(
     """Return for every member one comparison per metric with at least two tested datasets; all are one family."""
     chosen = [_tested(rows, groups) for rows, groups in members]
     size = sum(len(own) for own in chosen)
-    overall = [[_compare_metric(one, settings, size) for one in own] for own in chosen]
+    overall = [
+        [_compare_metric(one, rows, settings, size) for one in own]
+        for (rows, _), own in zip(members, chosen, strict=True)
+    ]
     p = iter(adjust_p_values([one.p for own in overall for one in own], settings.correction))
     return [tuple(_decide(one, float(next(p)), settings) for one in own) for own in overall]
 
@@ -68,8 +73,12 @@ def _tested(
 
 
 def _compare_metric(
-    chosen: Sequence[tuple[DatasetComparison, MetricLike, Repeats]], settings: Settings, family_size: int
+    chosen: Sequence[tuple[DatasetComparison, MetricLike, Repeats]],
+    everything: Sequence[DatasetComparison],
+    settings: Settings,
+    family_size: int,
 ) -> OverallComparison:
+    """Return everything but the verdict; `everything` has also the datasets on which too few pairs were left."""
     rows = [row for row, _, _ in chosen]
     loss_a, loss_b = zip(*(repeated.losses(measure) for _, measure, repeated in chosen), strict=True)
     deviations = [float(pooled_deviation(a, b)) for a, b in zip(loss_a, loss_b, strict=True)]
@@ -108,14 +117,17 @@ def _compare_metric(
         improvement=improvement_probability(loss_a, loss_b, generator, level=settings.level),
         detectable=math.sqrt(WILCOXON_COST) * seen if len(d) >= enough else math.inf,
         datasets_needed=None if needed is None else max(math.ceil(needed * WILCOXON_COST), enough),
+        more_failures=sum(row.more_failures for row in everything if row.metric == rows[0].metric),
         messages=tuple(messages),
     )
 
 
 def _decide(one: OverallComparison, p: float, settings: Settings) -> OverallComparison:
-    verdict: Verdict = "inconclusive"
-    if p < settings.alpha:
-        verdict = "better" if one.signed_ranks < 0.0 else "worse"
-    elif one.equivalent == one.datasets:
-        verdict = "equivalent"
-    return replace(one, p_adjusted=p, verdict=verdict)
+    one = replace(one, p_adjusted=p)
+    if p >= settings.alpha and one.equivalent < one.datasets:
+        return one
+    sign = 0.0 if p >= settings.alpha else -np.sign(one.signed_ranks)
+    verdict: Verdict = "equivalent" if sign == 0.0 else "better" if sign > 0.0 else "worse"
+    if favours_failures(sign, one.more_failures):
+        return replace(one, messages=(*one.messages, no_favour(verdict, one.more_failures)))
+    return replace(one, verdict=verdict)

@@ -12,7 +12,7 @@ from bench.stats import planning, tests
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.effects import cliffs_delta, pooled_deviation, unshared_deviation
-from bench.stats.failures import share_of_wins
+from bench.stats.failures import favours_failures, share_of_wins
 from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, losses
 from bench.stats.replication import Repetition
 from bench.stats.settings import Settings, Verdict
@@ -62,6 +62,7 @@ class DatasetComparison:
     trimmed_p: float = math.nan  # Yuen's test of it; NaN below 10 pairs
     trimmed_p_adjusted: float = math.nan
     failures: int = 0  # repeats in which one of the two diverged or became infinite
+    more_failures: int = 0  # those of A beyond those of B; no verdict favours the method that has more
     shape: Shape | None = None  # of the differences: skewness and outliers
     better_probability: float = math.nan  # the share of pairs in which A is better: ties count half, failures lose
     cliffs_delta: float = math.nan  # of the losses, B above A, not paired: 1 where every repeat of A beats all of B
@@ -76,6 +77,7 @@ class DatasetComparison:
     detectable_at_most: float = math.nan  # the smallest difference that all its splits show with the requested power
     verdict: Verdict = "inconclusive"
     lost: tuple[LostCells, ...] = ()
+    doubts: tuple[str, ...] = ()  # why the test of the mean may not hold its level: skew, outliers, failures
     messages: tuple[str, ...] = ()
 
     @property
@@ -100,7 +102,8 @@ def compare_on_dataset(
     row = _note(row, related.note) if related.note else row
     if repeated.refused:
         return _note(row, repeated.refused)
-    row = replace(row, failures=int((repeated.failed.sum(axis=0) == 1).sum()))
+    more = int(repeated.failed[0].sum()) - int(repeated.failed[1].sum())
+    row = replace(row, failures=int((repeated.failed.sum(axis=0) == 1).sum()), more_failures=more)
     if pairs == 0:
         row = _with_signs(row, repeated.with_failures(np.empty(0)), share) if row.failures else row
         return _note(row, "no pairs: the methods have no split and seed in common")
@@ -235,12 +238,24 @@ def decide(row: DatasetComparison, p: float, equivalence: float, settings: Setti
     row = replace(row, p_adjusted=p, equivalence_p_adjusted=equivalence)
     if math.isnan(p):
         return row
-    if p < settings.alpha:
-        gain = row.difference if row.direction == "higher" else -row.difference
-        row = replace(row, verdict="better" if gain > 0.0 else "worse")
-        return _note(row, "a real difference, but within the margin") if equivalence < settings.alpha else row
     equal = equivalence < settings.alpha or (row.deviation == 0.0 and row.difference == 0.0)
-    return replace(row, verdict="equivalent" if equal else "inconclusive")
+    if p >= settings.alpha and not equal:
+        return row
+    sign = 0.0 if p >= settings.alpha else np.sign(row.difference if row.direction == "higher" else -row.difference)
+    verdict: Verdict = "equivalent" if sign == 0.0 else "better" if sign > 0.0 else "worse"
+    if favours_failures(sign, row.more_failures):
+        return _note(row, no_favour(verdict, row.more_failures))
+    row = replace(row, verdict=verdict)
+    return _note(row, "a real difference, but within the margin") if sign and equivalence < settings.alpha else row
+
+
+def no_favour(verdict: Verdict, more_failures: int) -> str:
+    """Return why a verdict is not given, in words."""
+    loser, other = ("A", "B") if more_failures > 0 else ("B", "A")
+    return (
+        f"{verdict} in the runs that ended, but {loser} diverged or became infinite in {abs(more_failures)} more than "
+        f"{other}: no verdict favours it"
+    )
 
 
 def _note(row: DatasetComparison, message: str) -> DatasetComparison:

@@ -8,7 +8,7 @@ from bench.stats.tests import FEWEST_TRIMMED, TRIM
 
 
 def with_doubts(row: DatasetComparison) -> DatasetComparison:
-    """Add skew, outliers and failures to the messages, with the tests of the median and of the trimmed mean."""
+    """Add skew, outliers and failures as doubts and to the messages, with tests of the median and the trimmed mean."""
     failures = f"{_runs(row.failures)} diverged or became infinite: not in the mean, but losses in these tests"
     if math.isnan(row.p):  # too few pairs for a test of the mean; failures may still decide
         return row if math.isnan(row.sign_p) else _note(row, f"{failures}: {_signs(row)}")
@@ -19,7 +19,8 @@ def with_doubts(row: DatasetComparison) -> DatasetComparison:
     if not reasons:
         return row
     tests = "; ".join([_signs(row), *_trimmed(row)])
-    return _note(row, f"{'; '.join(reasons)}. The test of the mean may not hold its level. Beside it: {tests}")
+    note = f"{'; '.join(reasons)}. The test of the mean may not hold its level. Beside it: {tests}"
+    return _note(replace(row, doubts=tuple(reasons)), note)
 
 
 def _note(row: DatasetComparison, message: str) -> DatasetComparison:

@@ -7,7 +7,7 @@ ranks nor a trimmed mean need it. A repeat in which both methods failed says not
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bench.stats.tests import Array
 
@@ -30,6 +30,16 @@ def failures_as_losses(
     found[np.searchsorted(units, known)] = differences
     found[balance != 0.0] = np.sign(balance[balance != 0.0]) * np.inf
     return np.asarray(found[~np.isnan(found)])
+
+
+def favours_failures(sign: ArrayLike, more_failures: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether a verdict favours the method that failed more often: the runs that ended are not a fair sample.
+
+    `sign` is 1 where A is better, -1 where it is worse, 0 where both are equivalent; `more_failures` are those of A
+    beyond those of B. Equivalence favours whichever failed more.
+    """
+    more = np.sign(np.asarray(more_failures))
+    return np.asarray((more != 0) & ((np.asarray(sign) == more) | (np.asarray(sign) == 0)))
 
 
 def share_of_wins(differences: Array) -> float:

@@ -79,6 +79,21 @@ def test_without_a_baseline_nothing_is_tested_against_it(store: Store, baseline:
     assert {entry.against for board in boards for entry in board.entries} == {None}
 
 
+def test_verdicts_on_skewed_differences_are_named(store: Store) -> None:
+    """Of eight seeds c is worse in all, in one of them by far more; a is better by about the same everywhere."""
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        own = {"a": -1.0 + 0.01 * (seed % 3), "b": 0.0, "c": 1.0 + 0.01 * seed + 0.8 * (seed == 5)}[method]
+        return 10.0 + seed + own
+
+    fill(store, value, methods=("a", "b", "c"), seeds=8, baseline="b")
+    board = board_of(store)
+    assert {e.method: e.against.verdict for e in board.entries if e.against} == {"a": "better", "c": "worse"}
+    (note,) = (note for note in board.notes if "may not hold its level" in note)
+    assert note.startswith("differences to b that are skewed or have outliers")
+    assert note.endswith("level: c; uqbench compare tests their median")
+
+
 def test_a_board_says_what_would_be_needed_to_decide(store: Store) -> None:
     fill(store, steps(METHODS, gap=0.0, noise=1.0), methods=METHODS, seeds=8, baseline="b")
     (note,) = [note for note in board_of(store).notes if "needs" in note]
@@ -112,6 +127,7 @@ def test_twenty_methods_on_eight_datasets_can_be_decided(store: Store) -> None:
     assert best.against is not None
     assert best.against.posterior is not None
     assert best.against.posterior.below > 0.95
+    assert any(note.startswith("next dataset: ") and "promises no error rate" in note for note in board.notes)
     (note,) = [note for note in board.notes if "such datasets" in note]
     assert "not shown to differ from m00: 18 methods" in note
 

@@ -212,6 +212,20 @@ def test_a_method_that_is_alone_has_no_place(store: Store) -> None:
     assert "no place: there is no other method to test against" in board.notes
 
 
+@pytest.mark.parametrize("seeds", [3, 8])
+def test_where_nobody_has_a_place_a_method_that_diverged_is_still_last(store: Store, seeds: int) -> None:
+    """With three seeds no test is possible; with eight b is alone. The mean of the runs that c has left is the best."""
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        return float("nan") if method == "c" and seed == 0 else {"b": 2.0, "c": 1.0}[method] + 0.01 * seed
+
+    fill(store, value, methods=("b", "c"), seeds=seeds)
+    entries = one_board(store).entries
+    assert [(entry.method, entry.place) for entry in entries] == [("b", None), ("c", None)]
+    assert entries[1].behind is not None
+    assert entries[1].behind[0] < 0.0
+
+
 def test_infinite_values_are_counted_not_averaged(store: Store) -> None:
     fill(store, lambda d, m, seed, metric: np.inf if (m, seed) == ("b", 2) else 1.0 + seed, metrics=["nll_mc"])
     entry = next(entry for entry in one_board(store).entries if entry.method == "b")

@@ -15,5 +15,5 @@ def test_a_method_that_diverges_mostly_is_last_and_erases_nobody(store: Store) -
 
     fill(store, value, methods=["c", "b", "a"], datasets=["one", "two"], seeds=10)
     _, *lines, datasets, _ = standing_lines(StoredResults(store, "made"))
-    assert [line.split() for line in lines] == [["1", "a", "1.00"], ["2", "b", "2.00"], ["3", "c", "3.00"]]
+    assert [line.split() for line in lines] == [["a", "1.00"], ["b", "2.00"], ["c", "3.00"]]
     assert datasets.split() == ["datasets", "2"]

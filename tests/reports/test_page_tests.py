@@ -177,3 +177,21 @@ def test_methods_and_datasets_that_were_not_tested_for_other_rows_are_said_toget
     assert "Repeats of set-0, set-1 are seeds on one test set: verdicts are about these rows." in texts(results)
     assert expected in texts(results)
     assert "p, other test rows" not in evidence(results)
+
+
+def test_verdicts_of_tests_that_may_not_hold_their_level_are_named(store: Store) -> None:
+    """By a the differences are alike; one of c's is far from the others; d diverged once."""
+    level = {"a": -1.0, "base": 0.0, "c": 1.0, "d": 1.0, "e": 0.0}
+    outcomes = {
+        ("set", method, seed): Outcome("diverged")
+        if (method, seed) == ("d", 0)
+        else Outcome("ok", metrics={"rmse": 9.0 + level[method] + 0.01 * (seed % 3) + (method == "c" and seed == 5)})
+        for method in level
+        for seed in range(8)
+    }
+    results = save_outcomes(store, "made", outcomes, ["rmse"], "base")
+    found = [b.text for b in section("overview", results).blocks if isinstance(b, Text) and "hold its level" in b.text]
+    assert found == [
+        "The test of the mean may not hold its level, because of skew, outliers or failed runs: c worse by rmse on "
+        "set; d worse by rmse on set. The remarks of the evidence have tests of the median."
+    ]

@@ -142,3 +142,50 @@ def test_trimmed_tests_are_corrected_for_the_family_too(results: Results) -> Non
 
 def test_no_differences_have_no_share_of_wins() -> None:
     assert np.isnan(share_of_wins(np.empty(0)))
+
+
+@pytest.mark.parametrize(
+    ("shift", "a_lost", "b_lost", "verdict"),
+    [
+        (-1.0, 0, 0, "better"),
+        (-1.0, 2, 0, "inconclusive"),
+        (-1.0, 2, 2, "better"),
+        (-1.0, 0, 2, "better"),
+        (1.0, 2, 0, "worse"),
+        (1.0, 0, 2, "inconclusive"),
+        (0.0, 0, 0, "equivalent"),
+        (0.0, 2, 0, "inconclusive"),
+        (0.0, 0, 2, "inconclusive"),
+    ],
+)
+def test_no_verdict_favours_the_method_that_diverged_more_often(
+    compared: Callable[..., Comparison], results: Results, shift: float, a_lost: int, b_lost: int, verdict: str
+) -> None:
+    a: Values = [*(BASE + shift + 0.01 * D), *["diverged"] * a_lost, *[0.0] * b_lost]
+    b: Values = [*BASE, *[0.0] * a_lost, *["diverged"] * b_lost]
+    (row,) = compared(a, b).rows
+    assert (row.verdict, row.more_failures) == (verdict, a_lost - b_lost)
+    favoured = [message for message in row.messages if "no verdict favours it" in message]
+    loser = "A diverged or became infinite in 2 more than B" if a_lost > b_lost else "B diverged"
+    assert len(favoured) == (verdict == "inconclusive")
+    assert all(loser in message for message in favoured)
+    frame, cells = results({("d", "a"): a, ("d", "b"): b})
+    (table,) = compare_all_pairs(frame, [RMSE], cells=cells)
+    found = table.better(table.p, 0.05)
+    assert found[0, 1] == -found[1, 0] == {"better": 1.0, "worse": -1.0}.get(verdict, 0.0)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(0, "better"), (1, "inconclusive"), (9, "inconclusive")])
+def test_nor_does_one_over_datasets(results: Results, lost: int, verdict: str) -> None:
+    """A is better on eight datasets; on the first it diverged once, or so often that no pair is left to be tested."""
+    values: dict[tuple[str, str], Values] = {}
+    for n in range(8):
+        values[f"d{n}", "a"] = [
+            *["diverged"] * (lost if n == 0 else 0),
+            *(BASE - 1.0 + 0.1 * D)[lost if n == 0 else 0 :],
+        ]
+        values[f"d{n}", "b"] = list(BASE)
+    frame, cells = results(values)
+    (across,) = compare(frame, "a", "b", [RMSE], cells=cells).across
+    assert (across.verdict, across.more_failures) == (verdict, lost)
+    assert any("no verdict favours it" in message for message in across.messages) == bool(lost)
