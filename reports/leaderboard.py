@@ -15,8 +15,8 @@ from bench.reports._words import arrow, lead_metrics, methods_of, plural, probab
 EXPLAINED = (
     "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "
     "critical difference or more; without a test there is none. Methods that share a letter were not shown to differ. "
-    "Score: interquartile mean of losses standardised on each dataset, with its 95 % interval; 0 is the average "
-    "method, lower is better. Right of it: the mean on each dataset."
+    "Score: interquartile mean of losses standardised on each dataset, with its 95 % interval, which covers 90 % with "
+    "5 seeds and 94 % with 20; 0 is the average method, lower is better. Right of it: the mean on each dataset."
 )
 
 

@@ -69,6 +69,10 @@ def test_compare_is_a_table_of_verdicts(path: str, call: Call) -> None:
     assert "over 7 datasets: better" in out
     assert "Holm over 7 tests (7 datasets, 1 metric)" in out
     assert max(map(len, out.splitlines())) <= 100
+    words = " ".join(out.split())
+    assert "Bayesian signed-rank: better" in words
+    assert "neither promises an error rate" in words
+    assert "Testing again after adding pairs has 9 % false positives" in words
 
 
 def test_no_verdict_of_no_difference_without_what_could_have_been_seen(path: str, call: Call) -> None:
@@ -117,6 +121,7 @@ def test_rank(path: str, call: Call) -> None:
     statistic = float(friedman(table)[0])
     assert f"chi2 {statistic:.4g}" in out
     assert "Wilcoxon signed-rank, Holm over 3 pairs of methods" in out
+    assert "its 95 % interval covers 90 % with 5 seeds and 94 % with 20" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 100
     last = [line for line in out.splitlines() if line.startswith("  gamma")]
     assert last[0].split()[1] == "3.00"
