@@ -1,6 +1,7 @@
 """Reads a user's table from a file; errors name the row and the column."""
 
 import csv
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from bench.api import Array, UserError
 
 FEWEST = 10  # rows: a tenth of them is one test row
+MOST_BYTES = 2**28  # of a file: every cell is held as text, which takes several times as much memory
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,12 @@ class Table:
 def read_table(path: Path) -> Table:
     """Read a table and check its shape."""
     try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # a pipe or a device may have no end
+            raise UserError(f"{path}: not a regular file; name a file with the table")
+        if facts.st_size > MOST_BYTES:
+            advice = "larger tables need a dataset of their own: uqbench new dataset"
+            raise UserError(f"{path}: {facts.st_size:,} bytes, a table has at most {MOST_BYTES:,}; {advice}")
         with path.open(encoding="utf-8-sig", newline="") as content:
             head = content.readline()
             delimiter = max(",;\t", key=head.count)  # the first of equals: a comma

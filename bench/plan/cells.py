@@ -19,6 +19,7 @@ import numpy as np
 from bench.api import BaseMethod, Dataset, Network, Split, Wrapper
 from bench.errors import UserError, raise_if_stop
 from bench.metrics import group_names
+from bench.plan.sizes import check_cell, check_network, check_plan
 from bench.plan.suite import Suite
 from bench.plugins.building import PluginError
 from bench.plugins.faults import explain
@@ -61,6 +62,7 @@ Planned = Task | Refused
 
 def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
     """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time."""
+    check_plan(suite)
     methods: dict[str, BaseMethod | PluginError] = {}
     for name, method_entry in suite.methods.items():
         plugin, where = method_entry.use or name, f"{suite.where}: methods.{name}"
@@ -137,6 +139,7 @@ def _plan_dataset(
                 build_spec(suite, registry, (name, dataset), (label, method), prints[number], seed)
                 for seed, number in enumerate(numbers)
             ]
+            check_cell(specs[0], inner, network, splits[0])
             cells = tuple(Cell.of(spec, name, label) for spec in specs)
         except GeneratorExit:
             raise
@@ -198,6 +201,7 @@ def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "
     places += [f"datasets.{dataset}: "] if "network" in suite.datasets[dataset].changes else []
     where = f"{suite.where}: {places[0] if places else ''}network"
     network: Network = registry.make("network", wanted.name, wanted.options, where)
+    check_network(network, where)
     return network
 
 

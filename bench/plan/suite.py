@@ -20,6 +20,7 @@ from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
 from bench.spec.names import check_name
 from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Searched, Training
+from bench.spec.sizes import MOST_SEEDS
 
 if TYPE_CHECKING:
     from bench.metrics.margins import Margin
@@ -94,7 +95,7 @@ class Suite(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     title: str
-    seeds: Annotated[int, Field(gt=0, strict=True)] = 5
+    seeds: Annotated[int, Field(gt=0, le=MOST_SEEDS, strict=True)] = 5
     splits: Annotated[int, Field(gt=0, strict=True)] | None = None  # that the seeds share in turn; None: one each
     baseline: str | None = None  # the method that relative metrics (the paper's MSLL) are measured against
     metrics: list[str] = Field(default_factory=list)  # what the tables show first; everything is stored

@@ -11,7 +11,7 @@ from bench.api import Array, ClassPrediction, Prediction, Split
 from bench.metrics import Forecast, fit_noise_variance, reasons_without_value, score, score_by_group
 from bench.probes._conditions import conditioned
 from bench.probes.base import Finding, Probe, TrainedSubject
-from bench.spec.protocol import CLOSED, Positive
+from bench.spec.protocol import CLOSED, Draws
 
 
 @dataclass(frozen=True, config=CLOSED)
@@ -19,7 +19,7 @@ class Score(Probe):
     """Draw at the test rows and score; also the first so many draws alone, under the conditions `T=...`."""
 
     kind = "test"
-    draws: list[Positive] = Field(default_factory=list)
+    draws: list[Draws] = Field(default_factory=list)
 
     def __post_init__(self) -> None:
         if len(set(self.draws)) < len(self.draws):

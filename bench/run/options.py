@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from bench.errors import UserError, unknown_name
+from bench.spec.sizes import LONGEST_TIME_LIMIT, MOST_WORKERS
 
 if TYPE_CHECKING:
     from bench.run.driver import RunSettings
 
 ExecutorName = Literal["auto", "inline", "local", "dask"]
 Device = Literal["auto", "cpu", "cuda"]
-LONGEST_TIME_LIMIT = 366 * 24 * 3600  # seconds; clocks of the system overflow at some number
 Compiling = Literal["auto", "always", "never"]
 
 
@@ -33,6 +33,8 @@ class RunOptions:
         for name, value in (("workers", self.workers), ("time_limit", self.time_limit)):
             if value is not None and not value > 0:
                 raise UserError(f"{name}: expected a number above 0, or None for the default; got {value!r}")
+        if self.workers is not None and self.workers > MOST_WORKERS:
+            raise UserError(f"workers: at most {MOST_WORKERS:,}; got {self.workers:,}")
         if self.time_limit is not None and self.time_limit > LONGEST_TIME_LIMIT:
             raise UserError(f"time_limit: at most {LONGEST_TIME_LIMIT:,} seconds (a year); got {self.time_limit:g}")
 

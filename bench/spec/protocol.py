@@ -9,11 +9,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictB
 from pydantic.dataclasses import dataclass
 
 from bench.spec.plugin import PluginSpec
+from bench.spec.sizes import MOST_DRAWS, MOST_REPEATS
 
 # Strict types are set per field: on a class they would also refuse tables for the two parts.
 CLOSED = ConfigDict(extra="forbid")
-Positive = Annotated[int, Field(gt=0, strict=True)]
-Count = Annotated[int, Field(ge=0, strict=True)]
+Positive = Annotated[int, Field(gt=0, le=MOST_REPEATS, strict=True)]
+Count = Annotated[int, Field(ge=0, le=MOST_REPEATS, strict=True)]
+Draws = Annotated[int, Field(gt=0, le=MOST_DRAWS, strict=True)]
 NotNegative = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Searched = Literal["learning_rate", "weight_decay"]
 
@@ -81,7 +83,7 @@ class Protocol:
 
     training: Training = Field(default_factory=Training)
     network: NetworkSpec = Field(default_factory=lambda: PluginSpec(DEFAULT_NETWORK))
-    draws: Positive = 100
+    draws: Draws = 100
     validation: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.1  # share of the training rows that is held out
     # Share of the training rows that neither trains nor stops a training, for what is fitted after it: noise,
     # temperatures, noise levels, intervals. 0: the validation rows serve for this, too.
@@ -90,7 +92,7 @@ class Protocol:
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
     search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
     # Of the cross-validation that a search judges by; 1: it judges on the validation rows alone.
-    folds: Annotated[int, Field(ge=1, strict=True)] = 5
+    folds: Positive = 5
     # How a search judges a configuration on the held-out rows of a fold: by the validation loss, or by drawing.
     search_by: Literal["loss", "nll", "nll_mixture", "crps"] = "loss"
     refit: StrictBool = False  # after a search: train on the validation rows, too, for the epochs that the folds needed

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from bench.probes.base import Finding, Probe, Subject
 from bench.probes.latency.conditions import check_conditions
 from bench.probes.latency.table import latency_table
-from bench.spec.protocol import CLOSED, Count, Positive
+from bench.spec.protocol import CLOSED, Count, Draws, Positive
 
 if TYPE_CHECKING:
     from bench.training.limits import Limits
@@ -26,7 +26,7 @@ class Latency(Probe):
     together = True
     table = staticmethod(latency_table)
     check_outcome = staticmethod(check_conditions)
-    draws: list[Positive] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
+    draws: list[Draws] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
     batch: Positive = 500  # rows of one call
     rows: Count = 0  # test rows of a pass; 0: all there are
     repeats: Positive = 10  # timed passes of each series
