@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from xml.etree import ElementTree as Xml
@@ -14,6 +15,7 @@ from bench.text_tables import cut, markdown_table
 CHANGES: tuple[Verdict, ...] = ("missing", "regressed", "inconclusive", "improved", "not compared", "new")  # as listed
 ORDER: tuple[Verdict, ...] = (*CHANGES[:4], "equivalent", *CHANGES[4:], "identical")  # as counted
 MOST_LINES = 40  # of inconclusive rows
+WIDTH, INDENT = 110, "    "  # of notes below their row
 
 
 def summary(gate: Gate, *, strict: bool = False) -> str:
@@ -40,8 +42,7 @@ def gate_lines(gate: Gate, *, strict: bool = False) -> Iterator[str]:
     for row in changes:
         if id(row) not in hidden:
             yield _line(*_cells(row))
-            if row.note:
-                yield f"    {row.note}"
+            yield from textwrap.wrap(row.note, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     if hidden:
         yield f"    and {len(hidden)} more inconclusive comparisons; --json lists all"
     yield from _conditions(gate)

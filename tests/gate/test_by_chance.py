@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.gate.decide import gate
+from bench.gate.output import gate_lines
 from bench.gate.verdicts import BY_CHANCE, Rules, compare
 from bench.stats.tests import Array
-from tests.fixtures.gate import measured, spread
+from tests.fixtures.gate import baseline, measured, spread
 
 PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
 PLACE = ("toy", "m")
@@ -33,6 +35,18 @@ def test_the_rates_are_those_of_the_page() -> None:
     assert BY_CHANCE["outlier"].startswith("{:g} to {:g} % of gates".format(*skewed))
     few = [rate(f"{seeds} seeds: too few for a test") for seeds in (3, 4)]
     assert BY_CHANCE["few"] == "{:g} % of gates with 3 seeds, {:g} % with 4".format(*few)
+
+
+def test_long_notes_are_wrapped_below_their_row() -> None:
+    before = spread(1.0, 0.1)
+    now = measured({PLACE: {"rmse": np.where(np.arange(10) == 0, 100.0, before)}})
+    made = gate(baseline(measured({PLACE: {"rmse": before}})), lambda seeds, places: now, Rules())
+    _, row, *lines = gate_lines(made)
+    notes = [line for line in lines if line.startswith("    ")]
+    assert row.startswith("regressed")
+    assert len(notes) > 1
+    assert max(map(len, notes)) <= 110
+    assert " ".join(line.strip() for line in notes) == made.rows[0].note
 
 
 def test_every_rule_without_a_test_says_its_rate() -> None:

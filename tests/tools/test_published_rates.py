@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import bench.leaderboard
 import bench.stats.text
+from bench.reports.leaderboard import EXPLAINED
 
 DOCS = Path(__file__).parents[2] / "docs"
 MARKS = ("(wrong here", "no promise)")  # a test that is not used there; a case in which no level is promised
@@ -68,10 +70,15 @@ def test_the_output_has_the_rates_of_the_page() -> None:
     text = part_of((DOCS / "statistics.md").read_text("utf-8"), "validity")
     covered = [numbers for _, name, numbers in rows_of(text) if name.startswith("interquartile mean")]
     few, _, many = (min(column) for column in zip(*covered, strict=True))
-    assert f"covers {few:.0f} % with 5 seeds and {many:.0f} % with 20" in inspect.getsource(bench.stats.text)
     again = re.search(r"testing again \(no promise\): ([0-9.]+) % false positives", text)
     assert again
-    assert f"Testing again after adding pairs has {float(again[1]):.0f} % false" in inspect.getsource(bench.stats.text)
+    terminal = inspect.getsource(bench.stats.text)
+    site = Path(bench.leaderboard.__file__).with_name("templates").joinpath("index.html").read_text("utf-8")
+    for shown in (terminal, site, EXPLAINED):
+        assert f"covers {few:.0f} % with 5 seeds and {many:.0f} % with 20" in shown
+    assert f"Testing again after adding pairs has {float(again[1]):.0f} % false" in terminal
+    assert f"Testing again after adding repeats has {float(again[1]):.0f} % false" in site
+    assert "It promises no error rate." in site
 
 
 def test_a_large_rate_without_a_mark_is_found() -> None:
