@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.errors import UserError
 from bench.gate.values import Measured, Place
-from bench.machine.files import write_output
+from bench.machine.files import read_document, write_output
 from bench.stats.tests import Array
 from bench.store.schema import content_hash
 
@@ -75,7 +75,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
 def read_baseline(path: Path) -> Baseline:
     """Read a baseline; raise UserError with what is wrong about a file that is not one."""
     try:
-        raw = json.loads(path.read_text("utf-8"))
+        raw = json.loads(read_document(path))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; make it with 'uqbench baseline SUITE --out {path}'") from None
     except OSError as error:

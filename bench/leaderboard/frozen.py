@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.errors import UserError
 from bench.leaderboard.boards import Board
+from bench.machine.files import read_document
 
 Place = tuple[str, str | None, str, str | None]  # suite, dataset, metric, device
 
@@ -46,7 +47,7 @@ def place_of(board: Board) -> Place:
 def read_frozen(path: str | Path) -> Frozen:
     """Read the version that a `leaderboard.json` published."""
     try:
-        content: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
+        content: dict[str, Any] = json.loads(read_document(Path(path)))
         places, datasets = {}, {}
         for board in content["boards"]:
             place = (board["suite"], board["dataset"], board["metric"], board["device"])

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import IO
 
 from bench.errors import UserError
+from bench.spec.sizes import MOST_DOCUMENT_BYTES
 
 TEMPORARY = ".part"
+BLOCK = 1 << 16
 OWN_NAME = re.compile(r"\.[0-9a-f]{16}\.part")
 SECONDS_UNTIL_ABANDONED = 3600.0  # a temporary file that nobody wrote to for so long
 Writer = Callable[[IO[bytes]], object]
@@ -21,6 +23,20 @@ Writer = Callable[[IO[bytes]], object]
 def cache_folder() -> Path:
     """Return the user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uqbench"
+
+
+def read_document(path: Path) -> str:
+    """Return the text of a file that a user named; raise UserError if it is larger than a document can be.
+
+    Pipes are read, as 'uqbench gate --baseline <(command)' makes one; what has no end, such as a device, is not.
+    """
+    content = bytearray()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):  # one call for all would take the memory of the largest at once
+            content += block
+            if len(content) > MOST_DOCUMENT_BYTES:
+                raise UserError(f"{path}: larger than {MOST_DOCUMENT_BYTES:,} bytes; name another file")
+    return content.decode("utf-8-sig")  # with or without a mark of its encoding
 
 
 def write_whole(path: Path, write: Writer, *, durable: bool = True) -> None:

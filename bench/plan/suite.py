@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, ValidationError
 
 from bench.errors import UserError, unknown_name
+from bench.machine.files import read_document
 from bench.probes import make_probe
 from bench.spec.mistakes import first_mistake
 from bench.spec.names import check_name
@@ -206,7 +207,7 @@ def _file_content(name: str) -> tuple[dict[str, Any], str]:
         if path.suffix == ".toml":
             if not path.is_file():
                 raise UserError(f"suite {name}: no such file")
-            text, where, stem = path.read_text("utf-8-sig"), name, path.stem  # with or without a mark of its encoding
+            text, where, stem = read_document(path), name, path.stem
         elif name in suite_names():
             entry = files("bench.plan") / "suites" / f"{name}.toml"
             text, where, stem = entry.read_text("utf-8"), f"suites/{name}.toml", name

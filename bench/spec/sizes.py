@@ -14,5 +14,6 @@ WIDEST_LAYER = 100_000  # units or channels, and other whole numbers among the o
 MOST_WEIGHTS = 10**9  # of a network
 MOST_NETWORKS = 10_000  # of a cell
 MOST_ARRAY_BYTES = 2**30  # the arrays of one cell, uncompressed
+MOST_DOCUMENT_BYTES = 2**28  # of a suite, a baseline or another document that a user names
 MOST_WORKERS = 1_000  # of a run
 LONGEST_TIME_LIMIT = 366 * 24 * 3600  # seconds; clocks of the system overflow at some number

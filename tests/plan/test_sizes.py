@@ -2,12 +2,16 @@
 
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.errors import UserError
+from bench.gate.baseline import read_baseline
+from bench.leaderboard.frozen import read_frozen
+from bench.machine import files
 from bench.plan import sizes
 from bench.plan.cells import Refused, plan
 from bench.plan.suite import load_suite
@@ -108,3 +112,15 @@ def test_a_table_is_a_regular_file_of_some_size(kind: str, tiny_file: Path, tmp_
     (reason,) = _refusals(suite)
     assert ("not a regular file" in reason) == (kind != "large")
     assert ("268,435,457 bytes, a table has at most" in reason) == (kind == "large")
+
+
+@pytest.mark.parametrize("read", [read_baseline, read_frozen, load_suite])
+def test_a_document_has_an_end(read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_DOCUMENT_BYTES", 2**16)
+    path = tmp_path / "document.toml"
+    path.write_bytes(b" " * 2**16 + b"#")
+    with pytest.raises(UserError, match="larger than 65,536 bytes"):
+        read(path)
+    if read is not load_suite:  # a suite is a regular file
+        with pytest.raises(UserError, match="/dev/zero: larger than 65,536 bytes"):
+            read(Path("/dev/zero"))
