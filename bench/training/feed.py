@@ -28,6 +28,7 @@ class Feed:
         self._table, self._offsets = _join([member.rows for member in members])
         self._draws = Draws(share=len({member.seed for member in members}) < len(members))
         self._stacked: dict[str, tuple[tuple[int | None, ...], Tensor]] = {}
+        self._validation: tuple[Tensor, tuple[Tensor, Tensor]] | None = None  # row numbers, and their rows
         self._tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
 
     def offset(self, member: Member) -> int:
@@ -41,20 +42,26 @@ class Feed:
     def orders(self, slots: Slots, count: int) -> Tensor:
         """Return the row numbers of the next epoch of each slot, one batch after the other: `[slots, count]`."""
         train = self._of_slots(slots, "train")
-        places = torch.arange(train.shape[1]).repeat(len(slots), 1)
-        for place, slot in enumerate(slots):
-            if slot is not None and not slot.whole:
-                self._draws.into(slot.shuffles, places[place], draw=_shuffle)
+        if self.model.batch_rows == train.shape[1]:  # one step on all rows, whose order does not matter
+            return train[:, :count]
+        places = torch.zeros(train.shape, dtype=torch.long)
+        self._draws.into([slot and slot.shuffles for slot in slots], places, draw=_shuffle)
         return train.gather(1, places[:, :count].to(self.device))
 
     def validation(self, slots: Slots, at_once: int | None) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of the validation rows, `[slots, rows]`, this many at once; None: all."""
         x, y = self._table
-        for part in self._of_slots(slots, "validation").split(at_once or len(self.model.rows.validation), dim=1):
+        rows = self._of_slots(slots, "validation")
+        if at_once is None:
+            if self._validation is None or self._validation[0] is not rows:
+                self._validation = (rows, (x[rows], y[rows]))
+            yield self._validation[1]
+            return
+        for part in rows.split(at_once, dim=1):
             yield x[part], y[part]
 
     def _of_slots(self, slots: Slots, which: Literal["train", "validation"]) -> Tensor:
-        """Return row numbers of every slot, the same for as long as no member comes or goes."""
+        """Return row numbers of every slot, the same tensor for as long as no member comes or goes."""
         present = tuple(None if slot is None else slot.number for slot in slots)
         if which not in self._stacked or self._stacked[which][0] != present:
             blank = torch.zeros_like(getattr(self.model.rows, which))
@@ -82,9 +89,11 @@ class Feed:
             self._tapes[size] = tuple(torch.zeros(len(slots), room, n) for n in (length.normals, length.uniforms))
         normals, uniforms = self._tapes[size]
         if length.total:
-            for place, slot in enumerate(slots):
-                if slot is not None and (due is None or due[place]):
-                    self._draws.into(slot.noise, normals[place, :calls], uniforms[place, :calls], draw=write_numbers)
+            drawing = [
+                slot.noise if slot is not None and (due is None or due[place]) else None
+                for place, slot in enumerate(slots)
+            ]
+            self._draws.into(drawing, normals[:, :calls], uniforms[:, :calls], draw=write_numbers)
         blank = torch.zeros(calls, len(slots), 0)
         laws = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
         first, second = (law.to(self.device) for law in laws)
@@ -98,8 +107,10 @@ class Feed:
         clocks = np.ones((steps, len(slots), 6))
         clocks[:, :, 0:2] = 0.0  # a free slot does not move
         places = [place for place, _, _ in busy]
-        rates = [epoch_rates(t.schedule, betas, slot.epoch, steps, t.epochs) for _, slot, t in busy]
-        factors = np.stack(rates, axis=1)
+        rates = [(t.schedule, betas, slot.epoch, steps, t.epochs) for _, slot, t in busy]
+        # Members that began together have the same ones.
+        distinct = {rate: number for number, rate in enumerate(dict.fromkeys(rates))}
+        factors = np.stack([epoch_rates(*rate) for rate in distinct], axis=1)[:, [distinct[rate] for rate in rates]]
         clocks[:, places, 0] = np.array([t.learning_rate for _, _, t in busy]) * factors[:, :, 0]
         clocks[:, places, 1] = [t.weight_decay for _, _, t in busy]
         clocks[:, places, 2:5] = factors[:, :, 1:]

@@ -93,14 +93,17 @@ class Member:
 
     def stack_key(self) -> tuple[Any, ...]:
         """Return a key; members with equal keys can share a graph."""
-        fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
-        training = self.training
         shapes = (self.batch_rows, self.full_batches, self.partial_rows, len(self.rows.validation))
-        validation = (training.patience > 0, training.validate)
-        forward = (training.augmentation, training.precision)
-        rule = (training.optimizer, training.momentum, training.nesterov, training.schedule, *forward, *validation)
-        place = (self.own_form, str(self.rows.x.device))
-        return (type(self.method), fixed, self.problem, self.architecture, rule, shapes, *place)
+        schedule = (self.training.schedule, self.training.patience > 0)
+        return (*self.graph_key(), *schedule, shapes, self.own_form, str(self.rows.x.device))
+
+    def graph_key(self) -> tuple[Any, ...]:
+        """Return a key of the functions below; for members with equal keys they differ in their arguments alone."""
+        kind, training = type(self.method), self.training
+        hooks = tuple(getattr(kind, name) for name in (*_TRAINING_HOOKS, "draw", "predict"))
+        fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
+        rule = (training.optimizer, training.momentum, training.nesterov, training.augmentation, training.precision)
+        return (kind, hooks, fixed, self.problem, self.architecture, rule, training.validate)
 
 
 _TRAINING_HOOKS = ("build", "init", "memory", "loss", "update", "remember", "validate")

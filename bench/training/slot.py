@@ -24,8 +24,6 @@ class Slot:
         self.since_best = 0
         self.history: list[tuple[float, float]] = []
         self.rows = len(self.train)
-        self.used = member.full_batches * member.batch_rows + member.partial_rows
-        self.whole = member.batch_rows == self.rows
 
     def state(self) -> dict[str, Tensor]:
         """Return what the next epoch depends on besides the network's tensors, for a checkpoint."""

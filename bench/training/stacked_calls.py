@@ -1,10 +1,11 @@
 """Runs a function of one network on all slots of a stack, traced and compiled where that is faster."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.func import vmap
 from torch.utils import _pytree as pytree
@@ -13,6 +14,10 @@ from bench.errors import UserError
 from bench.training.compiled_graphs import compiled
 from bench.training.member import Member
 from bench.training.tracing import Call, FlatCall, flat_call, trace
+
+GRAPHS_REMEMBERED = 64  # some stack of a worker's next cell has the graph of the last one
+
+_remembered: dict[Hashable, FlatCall] = {}
 
 
 class StackedCalls:
@@ -36,17 +41,41 @@ class StackedCalls:
         """Forget all traces: the number of slots has changed."""
         self._calls.clear()
 
-    def _prepare(self, name: str, one: Call, columns: tuple[Any, ...]) -> FlatCall:
+    def _prepare(self, name: str, one: partial[Any], columns: tuple[Any, ...]) -> FlatCall:
         if self.large and name not in self.compiling:
             return flat_call(_only_slot(one), columns)
-        graph, traced = trace(_only_slot(one) if self.large else vmap(one), columns)
+        key = (name, one.func, name in self.compiling, *self._meaning(columns))
+        if key in _remembered:
+            _remembered[key] = call = _remembered.pop(key)
+            return call
+        graph, call = trace(_only_slot(one) if self.large else vmap(one), columns)
         if name in self.compiling:
             try:
-                return FlatCall(compiled(graph, pytree.tree_leaves(columns)), traced.given, traced.returned)
+                call = FlatCall(compiled(graph, pytree.tree_leaves(columns)), call.given, call.returned)
             except Exception as error:  # of any type: the compiler does not work
                 warnings.warn(f"compiling failed, training continues without: {error!r:.200}", stacklevel=2)
                 self.compiling.clear()
-        return traced
+                return call
+        _remembered[key] = call
+        if len(_remembered) > GRAPHS_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        return call
+
+    def _meaning(self, columns: tuple[Any, ...]) -> tuple[Hashable, ...]:
+        """Return all that a graph depends on; two stacks with the same would trace the same."""
+        leaves, structure = pytree.tree_flatten(columns)
+        shapes = tuple((leaf.shape, leaf.stride(), leaf.dtype, leaf.device) for leaf in leaves)
+        threads = torch.get_num_threads() > 1
+        return (self.model.graph_key(), _attributes(self.module), str(structure), shapes, self.large, threads)
+
+
+def _attributes(module: nn.Module) -> Hashable:
+    """Return what may become a constant of a graph: whatever the parts of a network hold besides their tensors."""
+    tensors = {"_parameters", "_buffers", "_modules", "training"}
+    return tuple(
+        (type(part), tuple((name, repr(value)) for name, value in vars(part).items() if name not in tensors))
+        for part in module.modules()
+    )
 
 
 def _only_slot(one: Call) -> Callable[..., Any]:

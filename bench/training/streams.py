@@ -5,7 +5,7 @@ the same shuffles and the same noise. A copy takes less time than a draw. The nu
 draw by itself.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 
 import torch
@@ -47,21 +47,37 @@ class Draws:
         self._recent: dict[Hashable, _Draw] = {}
         self._bytes = [0, 0]
 
-    def into(self, stream: Stream, *targets: Tensor, draw: Callable[..., object]) -> None:
-        """Fill the targets with the stream's next numbers, as `draw(generator, *targets)` does."""
-        key = (stream.place, *(target.shape for target in targets))
-        found = self._kept.get(key) or self._recent.get(key)
-        if found is None:
-            self._source.set_state(stream.state)
-            draw(self._source, *targets)
-            found = ((), self._source.get_state(), object())
-            if self._share:
-                found = (tuple(target.clone() for target in targets), *found[1:])
-                self._keep(key, found)
-        else:
-            for target, numbers in zip(targets, found[0], strict=True):
-                target.copy_(numbers)
-        _, stream.state, stream.place = found
+    def into(self, streams: Sequence[Stream | None], *targets: Tensor, draw: Callable[..., object]) -> None:
+        """Fill row i of every target with the next numbers of stream i, as `draw(generator, *rows)` does."""
+        if not self._share:
+            for place, stream in enumerate(streams):
+                if stream is not None:
+                    stream.state, stream.place = self._drawn(stream, [target[place] for target in targets], draw)
+            return
+        shapes = tuple(target.shape[1:] for target in targets)
+        found: list[tuple[Tensor, ...]] = []
+        blank = tuple(torch.zeros((), dtype=target.dtype).expand(target.shape[1:]) for target in targets)
+        for stream in streams:
+            if stream is None:
+                found.append(blank)
+                continue
+            key = (stream.place, shapes)
+            known = self._kept.get(key) or self._recent.get(key)
+            if known is None:
+                numbers = tuple(torch.empty(target.shape[1:], dtype=target.dtype) for target in targets)
+                known = (numbers, *self._drawn(stream, numbers, draw))
+                self._keep(key, known)
+            numbers, stream.state, stream.place = known
+            found.append(numbers)
+        # One operation for all rows: a copy of each takes longer to call than to do.
+        for target, rows in zip(targets, zip(*found, strict=True), strict=True):
+            torch.stack(rows, out=target)
+
+    def _drawn(self, stream: Stream, rows: Sequence[Tensor], draw: Callable[..., object]) -> tuple[Tensor, Hashable]:
+        """Draw the next numbers of a stream into these rows; return its state and its place after them."""
+        self._source.set_state(stream.state)
+        draw(self._source, *rows)
+        return self._source.get_state(), object()
 
     def _keep(self, key: Hashable, draw: _Draw) -> None:
         size = _bytes(draw)

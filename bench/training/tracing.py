@@ -53,8 +53,29 @@ def trace(call: Call, arguments: tuple[Any, ...]) -> tuple[fx.GraphModule, FlatC
 
     # The tracer identifies tensors by object: one tensor passed as two arguments would become one input.
     graph = make_fx(flat)(*(leaf.clone() for leaf in leaves))
+    _drop_identities(graph)
     _transpose_tall_products(graph)
     return graph, FlatCall(lambda tensors: graph(*tensors), given, returned[0])
+
+
+def _drop_identities(graph: fx.GraphModule) -> None:
+    """Remove operations that return what they are given: each takes as long to call as one that computes."""
+    aten = torch.ops.aten
+    nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
+    # A product is new memory, a view is not: an operation in place would see the difference.
+    in_place = any(getattr(getattr(node.target, "_schema", None), "is_mutable", True) for node in nodes)
+    for node in nodes:
+        source = node.args[0]
+        view = node.target in (aten.view.default, aten._unsafe_view.default, aten.expand.default)
+        if (view and _alike(node, source)) or (node.target is aten.mul.Scalar and node.args[1] == 1 and not in_place):
+            node.replace_all_uses_with(source)
+            graph.graph.erase_node(node)
+    graph.recompile()
+
+
+def _alike(one: fx.Node, other: fx.Node) -> bool:
+    first, second = one.meta["val"], other.meta["val"]
+    return bool(first.shape == second.shape and first.stride() == second.stride())
 
 
 def _transpose_tall_products(graph: fx.GraphModule) -> None:

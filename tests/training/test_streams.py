@@ -10,9 +10,9 @@ from bench.training.streams import Draws, Stream
 
 
 def drawn(draws: Draws, stream: Stream, calls: int) -> tuple[Tensor, Tensor]:
-    normals, uniforms = torch.zeros(calls, 7), torch.zeros(calls, 3)
-    draws.into(stream, normals, uniforms, draw=write_numbers)
-    return normals, uniforms
+    normals, uniforms = torch.zeros(1, calls, 7), torch.zeros(1, calls, 3)
+    draws.into([stream], normals, uniforms, draw=write_numbers)
+    return normals[0], uniforms[0]
 
 
 def by_itself(seed: int, blocks: list[int]) -> list[tuple[Tensor, Tensor]]:
@@ -67,9 +67,24 @@ def test_members_of_one_seed_draw_once() -> None:
 
     members = [Stream(1, "noise") for _ in range(5)]
     for _ in range(3):
-        for stream in members:
-            draws.into(stream, torch.zeros(2, 3), torch.zeros(2, 1), draw=write)
+        draws.into(members, torch.zeros(5, 2, 3), torch.zeros(5, 2, 1), draw=write)
     assert count == 3
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_rows_without_a_stream_take_nothing_from_the_others(share: bool) -> None:
+    """Free slots, and those that are not validated, lie between members; memory for more calls than are drawn too."""
+    draws, members = Draws(share), [Stream(1, "noise"), None, Stream(1, "noise"), Stream(2, "noise"), None]
+    found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in members]
+    for calls in (4, 2):
+        room = (torch.zeros(5, 6, 7), torch.zeros(5, 6, 3))
+        normals, uniforms = (law[:, :calls] for law in room)
+        draws.into(members, normals, uniforms, draw=write_numbers)
+        for place in range(5):
+            found[place].append((normals[place], uniforms[place]))
+        assert all(not law[:, calls:].any() for law in room)
+    for place, seed in ((0, 1), (2, 1), (3, 2)):
+        assert same(found[place], by_itself(seed, [4, 2]))
 
 
 def test_memory_of_kept_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

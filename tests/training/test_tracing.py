@@ -37,3 +37,25 @@ def test_a_product_does_not_depend_on_where_in_the_stack_it_stands(sizes: tuple[
     left, right = torch.randn(rows, inner, generator=source), torch.randn(inner, columns, generator=source)
     products = torch.bmm(left.expand(120, -1, -1).contiguous(), right.expand(120, -1, -1).contiguous())
     assert all(torch.equal(product, products[0]) for product in products)
+
+
+def test_operations_that_return_their_argument_are_dropped() -> None:
+    def call(weight: torch.Tensor, bias: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.nn.functional.linear(x, weight, bias)).reshape(5, 3)
+
+    source = torch.Generator().manual_seed(0)
+    arguments = [torch.randn(4, *shape, generator=source) for shape in ((3, 2), (3,), (5, 2))]
+    graph, traced = trace(vmap(call), tuple(arguments))
+    assert torch.equal(traced(*arguments), vmap(call)(*arguments))
+    names = [str(node.target) for node in graph.graph.nodes]
+    assert not [name for name in names if "expand" in name or "mul" in name]
+
+
+def test_a_product_with_one_is_new_memory_where_something_is_changed_in_place() -> None:
+    def call(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        copy = torch.ops.aten.mul.Scalar(x, 1)
+        copy.add_(1)
+        return x, copy
+
+    first, second = trace(call, (torch.zeros(3),))[1](torch.zeros(3))
+    assert (first.tolist(), second.tolist()) == ([0.0] * 3, [1.0] * 3)
