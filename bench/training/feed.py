@@ -45,7 +45,7 @@ class Feed:
         if self.model.batch_rows == train.shape[1]:  # one step on all rows, whose order does not matter
             return train[:, :count]
         places = torch.zeros(train.shape, dtype=torch.long)
-        self._draws.into([slot and slot.shuffles for slot in slots], places, draw=_shuffle)
+        self._draws.into([slot.shuffles if slot is not None else None for slot in slots], places, draw=_shuffle)
         return train.gather(1, places[:, :count].to(self.device))
 
     def validation(self, slots: Slots, at_once: int | None) -> Iterator[tuple[Tensor, Tensor]]:

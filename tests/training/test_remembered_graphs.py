@@ -1,6 +1,6 @@
 """A stack takes the graph of an earlier one only if it would trace the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
-from bench.training import stacked_calls
+from bench.training import stacked_calls, tracing
 from bench.training.member import Fitted, Member
 
 MakeMember = Callable[..., Member]
@@ -19,14 +19,13 @@ FitInOrder = Callable[..., list[Fitted]]
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the functions that were traced so far, of none that another test left behind."""
     made: list[Any] = []
-    trace = stacked_calls.trace
 
     def counted(call: Any, columns: Any) -> Any:
         made.append(call)
-        return trace(call, columns)
+        return tracing.trace(call, columns)
 
     monkeypatch.setattr(stacked_calls, "trace", counted)
     monkeypatch.setattr(stacked_calls, "_remembered", {})
