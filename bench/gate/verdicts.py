@@ -50,7 +50,7 @@ APART = 10.0  # times the largest change of the other seeds: what an outlier is
 RUNS = "runs"  # in place of a metric, where cells have no result
 # False alarms between unrelated runs of unchanged code, as measured for docs/gate.md; a test compares them.
 BY_CHANCE = {
-    "diverged": "9.5 to 20.5 % of gates where 1 to 5 % of the cells diverge",
+    "diverged": "10.5 to 35.5 % of gates where 1 to 5 % of the cells diverge",
     "infinite": "as often as cells that diverge",
     "outlier": "18.8 to 97 % of gates with very skewed values",
     "few": "38 % of gates with 3 seeds, 8.5 % with 4",
@@ -107,16 +107,16 @@ def compare(then: Measured, now: Measured, rules: Rules) -> list[MetricCompariso
 def _lost(then: Measured, now: Measured) -> Iterator[MetricComparison]:
     for place, rows in sorted(then.values.items()):
         missing = place not in now.values
-        before, after = (_count(side.lost.get(place, {})) for side in (then, now))
+        lost_then, lost_now = (_without_result(side, place) for side in (then, now))
         if missing:
             why = now.remarks.get(place) or now.remarks.get((place[0], "")) or _statuses(now, place)
             family = next((m.family for name in rows if (m := find_declaration(name))), "")
             yield MetricComparison(*place, RUNS, family, "missing", note=why or "not in the suite any more")
-        elif after > before:
+        elif new := lost_now - lost_then:  # seed by seed: one that recovered makes up for no other
             note = f"{_statuses(now, place)}; in the baseline {_statuses(then, place) or 'none'}"
-            was, now_diverged = (len(side.lost.get(place, {}).get("diverged", ())) for side in (then, now))
-            if now_diverged > was:
-                note += _by_chance("diverged")
+            note += "" if len(lost_now) > len(lost_then) else ", at other seeds"
+            note += _by_chance("diverged") if new & {*now.lost[place].get("diverged", ())} else ""
+            before, after = len(lost_then), len(lost_now)
             counts = (len(then.seeds), before, after, after - before)
             yield MetricComparison(*place, RUNS, "", "regressed", *counts, note=note)
 
@@ -125,8 +125,8 @@ def _by_chance(rule: str) -> str:
     return f"; between unrelated runs this may be chance ({BY_CHANCE[rule]}, docs/gate.md)"
 
 
-def _count(statuses: Mapping[str, Sequence[int]]) -> int:
-    return sum(len(seeds) for seeds in statuses.values())
+def _without_result(side: Measured, place: Place) -> set[int]:
+    return {seed for seeds in side.lost.get(place, {}).values() for seed in seeds}
 
 
 def _statuses(side: Measured, place: Place) -> str:
@@ -164,7 +164,7 @@ def _pairs(then: Measured, now: Measured, rules: Rules) -> Iterator[MetricCompar
 
 def _lost_seeds(side: Measured, place: Place) -> NDArray[np.bool_]:
     """Return whether the cell of each seed has no result; that is a change of `runs`, told once for all metrics."""
-    gone = {seed for seeds in side.lost.get(place, {}).values() for seed in seeds}
+    gone = _without_result(side, place)
     return np.array([seed in gone for seed in side.seeds], dtype=bool)
 
 

@@ -192,26 +192,6 @@ def test_a_metric_that_is_not_declared_any_more_is_missing() -> None:
     assert (row.verdict, row.note) == ("missing", "no metric of this name is declared any more")
 
 
-def test_cells_that_are_lost_are_a_regression() -> None:
-    before = spread(1.0, 0.1)
-    after = before.copy()
-    after[2:4] = math.nan
-    then, now = (
-        measured({PLACE: {"rmse": before}}),
-        measured({PLACE: {"rmse": after}}, lost={PLACE: {"diverged": (2, 3)}}),
-    )
-    (lost,) = [row for row in compare(then, now, Rules()) if row.metric == "runs"]
-    assert lost.verdict == "regressed"
-    assert lost.note.startswith(
-        "2 of 10 seeds diverged; in the baseline none; between unrelated runs this may be chance"
-    )
-    assert not [row for row in compare(now, now, Rules()) if row.metric == "runs"]
-    assert not [row for row in compare(now, then, Rules()) if row.verdict == "regressed"]
-    more = measured({PLACE: {"rmse": after}}, lost={PLACE: {"diverged": (2, 3), "failed": (7,)}})
-    (lost,) = [row for row in compare(now, more, Rules()) if row.metric == "runs"]
-    assert lost.note == "2 of 10 seeds diverged, 1 of 10 seeds failed; in the baseline 2 of 10 seeds diverged"
-
-
 @given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.sampled_from(["rmse", "accuracy", "nll", "picp"]))
 def test_exchanging_the_sides_exchanges_the_verdicts(seed: int, shift: float, metric: str) -> None:
     generator = np.random.default_rng(seed)
@@ -275,16 +255,6 @@ def test_what_was_infinite_before_may_stay_so() -> None:
     moved = before + 1e-6 * spread(1, 0.1)
     assert judged("nll", before, moved).verdict == "equivalent"
     assert judged("nll", before, np.where(np.isinf(before), 1.0, moved)).verdict == "equivalent"
-
-
-def test_values_of_cells_that_did_not_run_are_told_once() -> None:
-    before = spread(1.0, 0.1)
-    after = np.where(np.arange(10) == 4, math.nan, before)
-    then = measured({PLACE: {"rmse": before, "mae": before}})
-    now = measured({PLACE: {"rmse": after, "mae": after}}, lost={PLACE: {"failed": (4,)}})
-    rows = {row.metric: row for row in compare(then, now, Rules())}
-    assert rows["runs"].verdict == "regressed"
-    assert rows["rmse"].verdict == rows["mae"].verdict == "inconclusive"  # tested at the others
 
 
 def test_one_seed_that_is_far_worse_is_named() -> None:
