@@ -1,17 +1,14 @@
-"""Runs that are killed at random moments, and what must be true of the store afterwards."""
+"""Runs in processes of their own, and what must be true of the store afterwards."""
 
 import os
-import random
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.store.store import Store
 
+KILLS = int(os.environ.get("UQBENCH_KILLS", "14"))  # 100: the long form, 'make faults KILLS=100'
 SUITE = """
 title = "To be disturbed"
 seeds = 4
@@ -74,63 +71,3 @@ def assert_same(store: Path, reference: Path, count: int = CELLS) -> None:
     opened = Store(str(store), create=False)
     assert all(opened.load_arrays(key) is not None for key, _ in cells)
     opened.close()
-
-
-@dataclass
-class Tally:
-    """What happened in a series of disturbed runs."""
-
-    driver_kills: int = 0
-    worker_kills: int = 0
-    starts: int = 0
-    stores: int = 0
-    kept_between: list[int] = field(default_factory=list)  # cells in the store after each driver's death
-
-    def __str__(self) -> str:
-        return (
-            f"{self.driver_kills + self.worker_kills} kill -9 ({self.driver_kills} of the driver, {self.worker_kills} "
-            f"of a worker) in {self.starts} starts over {self.stores} stores; "
-            f"cells found stored after a driver's death: {sorted(self.kept_between)}"
-        )
-
-
-def disturb(folder: Path, suite: Path, reference: Path, kills: int, seed: int, seconds: float) -> Tally:
-    """Kill driver or worker at random moments of a run of about so many seconds, until there were so many kills."""
-    generator = random.Random(seed)
-    tally = Tally()
-    while tally.driver_kills + tally.worker_kills < kills:
-        store = folder / f"disturbed{tally.stores}.db"
-        tally.stores += 1
-        while True:
-            tally.starts += 1
-            driver = started(suite, store, "--engine", "local", "--workers", "2")
-            ended = _disturbed(driver, generator, tally, kills, seconds)
-            if ended is not None:
-                assert driver.returncode == 0, ended
-                break
-            if store.exists():
-                tally.kept_between.append(len(kept(store)[1]))
-        assert_same(store, reference)
-    return tally
-
-
-def _disturbed(
-    driver: "subprocess.Popen[str]", generator: random.Random, tally: Tally, kills: int, seconds: float
-) -> str | None:
-    """Let a driver run with kills; return what it said if it came to its end, None if it was killed itself."""
-    while tally.driver_kills + tally.worker_kills < kills:
-        moment = time.monotonic() + generator.uniform(0, seconds)
-        while time.monotonic() < moment and driver.poll() is None:
-            time.sleep(0.01)
-        if driver.poll() is not None:
-            break
-        workers = workers_of(driver.pid)
-        if workers and generator.random() < 0.5:
-            os.kill(generator.choice(workers), signal.SIGKILL)
-            tally.worker_kills += 1
-        else:
-            driver.kill()
-            driver.communicate()
-            tally.driver_kills += 1
-            return None
-    return driver.communicate()[0]

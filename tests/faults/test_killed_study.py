@@ -1,9 +1,9 @@
 """A study with a search is killed, once in the searches and once among the cells, and goes on where it was.
 
-`make test` does it with a small grid; `make faults` also with a part of the paper's study, where its data is.
+`make faults` does it with a small grid; `make faults KILLS=100` also with a part of the paper's study, where its data
+is.
 """
 
-import os
 import sqlite3
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.machine.data_files import find_file
-from tests.faults.harness import assert_same, kept, started
+from tests.faults.harness import KILLS, assert_same, kept, started
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_a_killed_study_goes_on_with_what_it_has(tmp_path: Path) -> None:
     _killed_twice(str(suite), tmp_path, 4, "--engine", "inline")
 
 
-@pytest.mark.skipif("UQBENCH_FAULTS" not in os.environ, reason="several minutes of training: make faults")
+@pytest.mark.skipif(KILLS < 100, reason="several minutes of training: make faults KILLS=100")
 @pytest.mark.skipif(find_file("uci/yacht/data.txt") is None, reason="the UCI files are not here (UQBENCH_DATA)")
 def test_a_part_of_the_regression_study(tmp_path: Path) -> None:
     _killed_twice("uci-small", tmp_path, 3, "--engine", "local", "--workers", "1", *REAL, "mcni-fixed")

@@ -28,7 +28,7 @@ from bench.run.wire import WireError, from_parcel, order_to_text
 from bench.run.worker import Message, WorkOrder, why_not
 
 SECONDS_BETWEEN_LOOKS = 1.0  # at which workers there are
-SECONDS_FOR_THE_LAST_MESSAGES = 30.0  # of a task that Dask says is done
+SECONDS_FOR_THE_LAST_MESSAGES = 600.0  # of a task that Dask says is done; large arrays may be on a slow network
 SECONDS_FOR_AN_ANSWER = 60.0  # of a worker that joined; it may load torch first
 KINDS = ("message", "fit", "unfit", "end", "error", "lost", "close")  # of what arrives in the queue
 
