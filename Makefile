@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare thorough package-test docs validity picture clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -48,6 +48,10 @@ bench-compare: .venv/installed-bench
 	$(BIN)/python -m pytest tests/benchmarks/test_hot_paths.py -o addopts=--import-mode=importlib -q --benchmark-autosave \
 		--benchmark-columns=min,median --benchmark-sort=name -k "not against"
 	$(BIN)/python tools/compare_benchmarks.py .benchmarks $(SLOWER)
+
+# Commands on 10,000 inputs that were changed at random; about a quarter of an hour.
+fuzz: .venv/installed-test
+	UQBENCH_FUZZ=10000 $(BIN)/python -m pytest tests/fuzz -o addopts=--import-mode=importlib -n $(TEST_PROCESSES)
 
 # The long forms of tests: all checks over all plug-ins, the scaffolded package in a venv made from nothing.
 thorough: .venv/installed-test

@@ -3,7 +3,7 @@
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +19,8 @@ TRACEBACK = "UQBENCH_TRACEBACK"  # set it to see where an error arose
 def report_failure(error: BaseException) -> int:
     """Print why a command failed, in one line; return its exit code."""
     if os.environ.get(TRACEBACK) and not isinstance(error, KeyboardInterrupt | click.ClickException):
-        echo(hide_passwords("".join(traceback.format_exception(error))), err=True)
+        with suppress(OSError, UserError):  # standard error is full, or closed
+            echo(hide_passwords("".join(traceback.format_exception(error))), err=True)
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
         print_failure("stopped; finished cells are stored")
         return 130

@@ -158,7 +158,7 @@ def _is_standard_output(stream: Any) -> bool:
 
 def discard_unwritable(stream: TextIO | None) -> None:
     """Drop what a stream still holds where it cannot be written: Python would complain about it at its end."""
-    if stream is None:
+    if stream is None or stream.closed:
         return
     try:
         stream.flush()

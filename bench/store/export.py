@@ -53,14 +53,15 @@ def _rows_of(store: "Store", suite: str) -> Iterator[Row]:
 def write_csv(values: Iterable[Row], file: IO[bytes]) -> int:
     """Write values as CSV; numbers have all their digits."""
     text = io.TextIOWrapper(file, "utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
     count = 0
-    for part in _parts(values):
-        writer.writerows([harmless_cell(value) for value in row] for row in part)  # a float is written as its repr
-        count += len(part)
-    text.flush()
-    text.detach()
+    try:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for part in _parts(values):
+            writer.writerows([harmless_cell(value) for value in row] for row in part)  # a float is written as its repr
+            count += len(part)
+    finally:
+        text.detach()  # or it would close the file, which is the caller's
     return count
 
 

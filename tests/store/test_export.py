@@ -2,8 +2,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -133,3 +134,17 @@ def test_no_formulas_in_csv(store: Store) -> None:
     assert {row["suite"] for row in read} == {"'=suite"}
     assert {row["method"] for row in read} == {row["dataset"] for row in read} == {f"'{name}" for name in names}
     assert {row["value"] for row in read} == {"-1.5"}  # a number stays one
+
+
+def test_an_error_while_values_are_read_leaves_the_file_open() -> None:
+    """Standard output would be closed, and the message about the error lost."""
+
+    def values() -> Iterator[Any]:
+        yield ("s", "d", 0, "m", 0, "rmse", 1.0, "k", "ok")
+        raise OSError("damaged")
+
+    for form in (Format.CSV, Format.JSON):
+        file = io.BytesIO()
+        with pytest.raises(OSError, match="damaged"):
+            write(values(), form, file)
+        assert not file.closed
