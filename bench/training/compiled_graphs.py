@@ -20,7 +20,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from bench.machine.compiled_cache import compiled_folder, prune
 from bench.machine.files import write_whole
-from bench.training.tracing import Run
+from bench.training.tracing import Run, one_fake_mode
 
 FORMAT = 1
 
@@ -37,7 +37,8 @@ def compiled(graph: fx.GraphModule, arguments: Sequence[Tensor]) -> Run:
     folder = compiled_folder()  # first: torch's compiler would choose another when it is imported
     from torch._inductor.decomposition import select_decomp_table  # takes a second to import
 
-    functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*arguments)
+    with one_fake_mode():
+        functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*arguments)
     constants = _constants_as_inputs(functional)
     inputs = [*arguments, *constants]
     key = _key(functional, inputs)

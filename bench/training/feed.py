@@ -1,6 +1,7 @@
 """What the slots of a stack read: rows, random numbers, and the clocks of their steps."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ class Feed:
         self._table, self._offsets = _join([member.rows for member in members])
         self._draws = Draws(share=len({member.seed for member in members}) < len(members))
         self._stacked: dict[str, tuple[tuple[int | None, ...], Tensor]] = {}
-        self._validation: tuple[Tensor, tuple[Tensor, Tensor]] | None = None  # row numbers, and their rows
+        self._validation: tuple[Tensor, Tensor, Tensor] | None = None  # row numbers, and their inputs and targets
         self._tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
 
     def offset(self, member: Member) -> int:
@@ -39,23 +40,32 @@ class Feed:
         """Read the rows of this member alone: a large network does not need a table of all."""
         self._table, self._offsets = _join([member.rows])
 
-    def orders(self, slots: Slots, count: int) -> Tensor:
-        """Return the row numbers of the next epoch of each slot, one batch after the other: `[slots, count]`."""
+    def orders(self, slots: Slots, count: int, epochs: int = 1) -> Tensor:
+        """Return the row numbers of the next epochs of each slot, batch after batch: `[epochs, slots, count]`."""
         train = self._of_slots(slots, "train")
         if self.model.batch_rows == train.shape[1]:  # one step on all rows, whose order does not matter
-            return train[:, :count]
-        places = torch.zeros(train.shape, dtype=torch.long)
+            return train[:, :count].expand(epochs, -1, -1)
+        places = torch.zeros(len(slots), epochs, train.shape[1], dtype=torch.long)
         self._draws.into([slot.shuffles if slot is not None else None for slot in slots], places, draw=_shuffle)
-        return train.gather(1, places[:, :count].to(self.device))
+        places = places[:, :, :count].transpose(0, 1).to(self.device)
+        return train.expand(epochs, -1, -1).gather(2, places)
 
-    def validation(self, slots: Slots, at_once: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield inputs and targets of the validation rows, `[slots, rows]`, this many at once; None: all."""
+    def validation(self, slots: Slots, at_once: int | None, times: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and targets of the validation rows, `[slots, rows]`, this many at once; None: all.
+
+        All can be had several times: `[times * slots, rows]`.
+        """
         x, y = self._table
         rows = self._of_slots(slots, "validation")
         if at_once is None:
-            if self._validation is None or self._validation[0] is not rows:
-                self._validation = (rows, (x[rows], y[rows]))
-            yield self._validation[1]
+            if (
+                self._validation is None
+                or self._validation[0] is not rows
+                or len(self._validation[1]) != times * len(rows)
+            ):
+                chosen = rows.repeat(times, 1)
+                self._validation = (rows, x[chosen], y[chosen])
+            yield self._validation[1:]
             return
         for part in rows.split(at_once, dim=1):
             yield x[part], y[part]
@@ -79,9 +89,18 @@ class Feed:
             yield from zip(*parts, strict=True)
 
     def numbers(
-        self, slots: Slots, calls: int, length: TapeLength, room: int = 1, due: Sequence[bool] | None = None
+        self,
+        slots: Slots,
+        calls: int,
+        length: TapeLength,
+        room: int = 1,
+        due: Sequence[bool] | None = None,
+        cut: int = 0,
     ) -> tuple[Tensor, Tensor]:
-        """Return the next random numbers of every slot (that is due), `[calls, slots, n]`, from memory for `room`."""
+        """Return the next random numbers of every slot (that is due), `[calls, slots, n]`, from memory for `room`.
+
+        They are drawn for this many calls (`cut`) in one go; 0: for all.
+        """
         # The memory is reused: allocating megabytes each time costs more than drawing the numbers. Its layout depends
         # on the length of the tape alone, so that one compiled graph serves epochs of any length.
         size = (len(slots), room, length)
@@ -93,33 +112,44 @@ class Feed:
                 slot.noise if slot is not None and (due is None or due[place]) else None
                 for place, slot in enumerate(slots)
             ]
-            self._draws.into(drawing, normals[:, :calls], uniforms[:, :calls], draw=write_numbers)
+            write = partial(_write_cut, cut or calls)
+            self._draws.into(drawing, normals[:, :calls], uniforms[:, :calls], draw=write)
         blank = torch.zeros(calls, len(slots), 0)
         laws = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
         first, second = (law.to(self.device) for law in laws)
         return first, second
 
-    def clocks(self, slots: Slots) -> Tensor:
-        """Return the fields of `Step`, for each step of an epoch and each slot: `[steps, slots, 6]`."""
+    def clocks(self, slots: Slots, epochs: int = 1) -> Tensor:
+        """Return the fields of `Step`, for each step of the next epochs and each slot: `[epochs, steps, slots, 6]`."""
         steps = self.model.steps_per_epoch
         betas = optimizer_of(self.model.training).betas
         busy = [(place, slot, slot.member.training) for place, slot in enumerate(slots) if slot is not None]
-        clocks = np.ones((steps, len(slots), 6))
-        clocks[:, :, 0:2] = 0.0  # a free slot does not move
+        clocks = np.ones((epochs, steps, len(slots), 6))
+        clocks[..., 0:2] = 0.0  # a free slot does not move
         places = [place for place, _, _ in busy]
-        rates = [(t.schedule, betas, slot.epoch, steps, t.epochs) for _, slot, t in busy]
-        # Members that began together have the same ones.
-        distinct = {rate: number for number, rate in enumerate(dict.fromkeys(rates))}
-        factors = np.stack([epoch_rates(*rate) for rate in distinct], axis=1)[:, [distinct[rate] for rate in rates]]
-        clocks[:, places, 0] = np.array([t.learning_rate for _, _, t in busy]) * factors[:, :, 0]
-        clocks[:, places, 1] = [t.weight_decay for _, _, t in busy]
-        clocks[:, places, 2:5] = factors[:, :, 1:]
-        clocks[:, places, 5] = [slot.rows for _, slot, _ in busy]
+        # Members that began together have the same ones. Epochs after the last one do not count.
+        rates = [
+            tuple((t.schedule, betas, min(slot.epoch + k, t.epochs - 1), steps, t.epochs) for k in range(epochs))
+            for _, slot, t in busy
+        ]
+        distinct = {each: np.stack([epoch_rates(*rate) for rate in each]) for each in set(rates)}
+        factors = np.stack([distinct[each] for each in rates], axis=2)
+        clocks[:, :, places, 0] = np.array([t.learning_rate for _, _, t in busy]) * factors[..., 0]
+        clocks[:, :, places, 1] = [t.weight_decay for _, _, t in busy]
+        clocks[:, :, places, 2:5] = factors[..., 1:]
+        clocks[:, :, places, 5] = [slot.rows for _, slot, _ in busy]
         return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
 
 
+def _write_cut(cut: int, source: torch.Generator, normals: Tensor, uniforms: Tensor) -> None:
+    """Fill two tensors with the next numbers of a stream, drawn for `cut` calls in one go."""
+    for part in range(0, len(normals), cut):
+        write_numbers(source, normals[part : part + cut], uniforms[part : part + cut])
+
+
 def _shuffle(source: torch.Generator, places: Tensor) -> None:
-    torch.randperm(len(places), generator=source, out=places)
+    for epoch in places:
+        torch.randperm(len(epoch), generator=source, out=epoch)
 
 
 def _join(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:

@@ -177,7 +177,8 @@ def start(member: Member) -> Start:
     """Build one network. The module's initialisers use the global generator, which is restored afterwards."""
     method, device = member.method, member.rows.x.device
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(member.seed, "weights"))
+        # Not torch.manual_seed: it notes the seed for devices that are not in use, with a stack trace for each.
+        torch.default_generator.manual_seed(stream(member.seed, "weights"))
         module = method.build(member.problem, member.new_network).to(device)
     _refuse_plain_tensors(method, module)
     # Frozen parameters are treated as buffers.

@@ -46,12 +46,17 @@ from bench.training.slot import Slot
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
 from bench.training.usage import add_steps
 
+Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slots, by part
+Status = Literal["ok", "diverged"]
+
 SECONDS_BETWEEN_REPORTS = 1.0
 NETWORK = ("params", "buffers", "memory")  # the tensors of a trained network
 CARRIED = ("params", "buffers", "state")  # what one step hands on to the next
 KEPT = ("memory", "values")  # what stays the same during an epoch
 # A longer epoch has so many validation rows that compiling their pass pays, too.
 STEPS_OF_A_LONG_EPOCH = 100
+# Short epochs are taken several at once: between epochs there is as much to do as in ten steps.
+EPOCHS_AT_ONCE, STEPS_AT_ONCE = 8, 64
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,7 @@ class _Stack:
         self.reported = time.monotonic()
         self.checked: set[str] = set()
         self.validation_tapes: dict[int, TapeLength] = {}
+        self.epochs_at_once = self._epochs_at_once()
 
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train all members; yield results and progress."""
@@ -149,8 +155,7 @@ class _Stack:
             yield from self._admit()
             if not any(self.slots):
                 continue
-            losses = self._train_epoch()
-            yield from self._close_epoch(losses)
+            yield from self._close_turn(self._train_turn())
             self._compact()
             if time.monotonic() - self.reported >= SECONDS_BETWEEN_REPORTS:
                 self.reported = time.monotonic()
@@ -175,42 +180,66 @@ class _Stack:
                 self.slots[place] = slot = Slot(number, member, self.feed.offset(member), first.module)
                 if self._resume(slot) and (end := slot.end(self.validated)):
                     self.slots[place] = None
-                    yield number, self._result(place, slot, end)
+                    yield number, self._result(place, slot, end, self.columns)
 
-    def _train_epoch(self) -> list[float]:
-        add_steps(self.steps, sum(slot is not None for slot in self.slots), len(self.slots))
+    def _epochs_at_once(self) -> int:
+        """Return how many epochs a turn has; one where something happens between two of them that needs the last."""
+        reads = self.validated and self._validation_tape(len(self.model.rows.validation)).total > 0
+        in_order = reads or (self.model.partial_rows and self.cost.last_step.total)  # both read the stream of a step
+        if self.large or in_order or remembers(self.model.method):
+            return 1
+        ahead = block_calls(self.cost.step, BLOCK) // self.model.full_batches  # epochs whose numbers are drawn ahead
+        return max(1, min(EPOCHS_AT_ONCE, STEPS_AT_ONCE // self.steps, ahead))
+
+    def _train_turn(self) -> tuple[list[list[float]], list[Network]]:
+        """Train some epochs; return the losses of all slots and their networks after each."""
+        epochs = self.epochs_at_once
+        if not self.validated:  # all epochs of a turn are validated by one graph, whose size is fixed
+            epochs = min(epochs, *(s.member.training.epochs - s.epoch for s in self.slots if s))
         full, size, rest = self.model.full_batches, self.model.batch_rows, self.model.partial_rows
-        order = self.feed.orders(self.slots, full * size + rest)
+        order = self.feed.orders(self.slots, full * size + rest, epochs)
         # Steps in front, so that the rows of a step are contiguous.
-        chosen = order[:, : full * size].unflatten(1, (full, size)).transpose(0, 1).contiguous()
-        clocks = self.feed.clocks(self.slots)
-        total = torch.zeros(len(self.slots), device=self.device)
+        chosen = order[..., : full * size].unflatten(2, (full, size)).transpose(1, 2).contiguous()
+        clocks = self.feed.clocks(self.slots, epochs)
         ahead, room = block_calls(self.cost.step, full), block_calls(self.cost.step, BLOCK)
-        for begin in range(0, full, ahead):
-            part = slice(begin, min(begin + ahead, full))
-            numbers = self.feed.numbers(self.slots, part.stop - begin, self.cost.step, room)
-            self._advance("advance", chosen[part], clocks[part], numbers, total)
-        if rest:
-            # A graph of its own, of the smaller shape: no row is padding, also not for batch norm.
-            numbers = self.feed.numbers(self.slots, 1, self.cost.last_step)
-            last = order[:, full * size :].contiguous()
-            loss = torch.zeros(len(self.slots), device=self.device)
-            self._advance("advance last", last[None], clocks[full:], numbers, loss)
-            mean = (total * size + loss * rest) / (full * size + rest)
-        else:
-            mean = total / self.steps
-        if remembers(self.model.method):
-            normals, uniforms = self.feed.numbers(self.slots, 1, self.cost.epoch)
-            done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
-            progress = torch.tensor(done, device=self.device)
-            numbers = (normals[0], uniforms[0])
-            memory = self.call("remember", remember, self.columns, progress, numbers)
-            if "remember" not in self.checked:
-                require_same_tensors(place_of(self.model.method, "remember"), self.columns["memory"], memory)
-                self.checked.add("remember")
-            self.columns["memory"] = memory
-        losses: list[float] = mean.tolist()
-        return losses
+        several = self.feed.numbers(self.slots, epochs * full, self.cost.step, room, cut=full) if epochs > 1 else None
+        means, networks = [], []
+        for epoch in range(epochs):
+            total = torch.zeros(len(self.slots), device=self.device)
+            for begin in range(0, full, ahead):
+                part = slice(begin, min(begin + ahead, full))
+                if several is None:
+                    numbers = self.feed.numbers(self.slots, part.stop - begin, self.cost.step, room)
+                else:
+                    first, second = (law[epoch * full : (epoch + 1) * full] for law in several)
+                    numbers = (first[part], second[part])
+                self._advance("advance", chosen[epoch, part], clocks[epoch, part], numbers, total)
+            if rest:
+                # A graph of its own, of the smaller shape: no row is padding, also not for batch norm.
+                numbers = self.feed.numbers(self.slots, 1, self.cost.last_step)
+                last = order[epoch, :, full * size :].contiguous()
+                loss = torch.zeros(len(self.slots), device=self.device)
+                self._advance("advance last", last[None], clocks[epoch, full:], numbers, loss)
+                means.append((total * size + loss * rest) / (full * size + rest))
+            else:
+                means.append(total / self.steps)
+            self._remember()
+            networks.append({part: self.columns[part] for part in NETWORK})
+        losses: list[list[float]] = torch.stack(means).tolist()
+        return losses, networks
+
+    def _remember(self) -> None:
+        """Let the method remember what it wants of an epoch."""
+        if not remembers(self.model.method):
+            return
+        normals, uniforms = self.feed.numbers(self.slots, 1, self.cost.epoch)
+        done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
+        progress = torch.tensor(done, device=self.device)
+        memory = self.call("remember", remember, self.columns, progress, (normals[0], uniforms[0]))
+        if "remember" not in self.checked:
+            require_same_tensors(place_of(self.model.method, "remember"), self.columns["memory"], memory)
+            self.checked.add("remember")
+        self.columns["memory"] = memory
 
     def _advance(
         self, name: str, chosen: Tensor, clocks: Tensor, numbers: tuple[Tensor, Tensor], total: Tensor
@@ -237,31 +266,50 @@ class _Stack:
         require_same_tensors(place, self.columns["params"], params)
         require_same_tensors(f"{place}, state", self.columns["state"], state)
 
-    def _close_epoch(self, losses: list[float]) -> Iterator[tuple[int, Fitted]]:
-        due = [self.validated and slot is not None and slot.evaluates(slot.epoch + 1) for slot in self.slots]
-        validation = self._validation_losses(due) if any(due) else [None] * len(self.slots)
-        pairs = list(zip(losses, validation, strict=True))
-        better = [place for place, slot in enumerate(self.slots) if slot is not None and slot.record(*pairs[place])]
-        if better:
-            places = torch.tensor(better, device=self.device)
+    def _close_turn(self, turn: tuple[list[list[float]], list[Network]]) -> Iterator[tuple[int, Fitted]]:
+        """Record the epochs of a turn, keep the best networks, and yield the results of members that have ended."""
+        losses, networks = turn
+        busy = [(place, slot) for place, slot in enumerate(self.slots) if slot is not None]
+        validation = self._validation_losses(networks) if self.validated and self._due(len(networks)) else None
+        best: dict[int, list[int]] = {}  # epoch of the turn: the places whose best network it has
+        ended: list[tuple[int, Slot, Status, int]] = []
+        recorded = 0
+        for place, slot in busy:
+            better = None
+            for epoch in range(len(networks)):
+                held = validation[epoch][place] if validation and slot.evaluates(slot.epoch + 1) else None
+                recorded += 1
+                if slot.record(losses[epoch][place], held):
+                    better = epoch
+                if status := slot.end(self.validated):  # what it trained after that in this turn does not count
+                    ended.append((place, slot, status, epoch))
+                    break
+            if better is not None:
+                best.setdefault(better, []).append(place)
+        add_steps(self.steps, recorded, len(networks) * len(self.slots))
+        for epoch, chosen in best.items():
+            places = torch.tensor(chosen, device=self.device)
             for part, tensors in self.best.items():
                 for name, tensor in tensors.items():
-                    tensor.index_copy_(0, places, self.columns[part][name].index_select(0, places))
-        for place, slot in enumerate(self.slots):
-            if slot is None:
-                continue
+                    tensor.index_copy_(0, places, networks[epoch][part][name].index_select(0, places))
+        for _, slot in busy:
             self._save_checkpoint(slot)
-            if end := slot.end(self.validated):
-                self.slots[place] = None
-                yield slot.number, self._result(place, slot, end)
+        for place, slot, status, epoch in ended:
+            self.slots[place] = None
+            yield slot.number, self._result(place, slot, status, networks[epoch])
 
-    def _result(self, place: int, slot: Slot, status: Literal["ok", "diverged"]) -> Fitted:
+    def _due(self, epochs: int) -> bool:
+        """Return whether any slot is to be validated after one of its next epochs."""
+        return any(slot.evaluates(slot.epoch + 1 + k) for slot in self.slots if slot for k in range(epochs))
+
+    def _result(self, place: int, slot: Slot, status: Status, last: Network) -> Fitted:
+        """Return the result of a member, whose network after its last epoch is this one."""
         restored = self.validated and status == "ok"
-        source = self.best if restored else self.columns
+        source = self.best if restored else last
         params, buffers, memory = ({name: t[place].clone() for name, t in source[part].items()} for part in NETWORK)
-        last, best = slot.history[-1][0], slot.best if restored else None
+        loss, best = slot.history[-1][0], slot.best if restored else None
         form = Form(True, len(self.slots)) if self.call.compiling else TRACED
-        return Fitted(slot.module, params, buffers, memory, status, form, slot.epoch, last, best, slot.history)
+        return Fitted(slot.module, params, buffers, memory, status, form, slot.epoch, loss, best, slot.history)
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:
         """Return all tensors of the one network of a large stack."""
@@ -293,19 +341,32 @@ class _Stack:
                 into[name][0] = tensor
         return True
 
-    def _validation_losses(self, due: Sequence[bool]) -> list[float | None]:
-        """Return the validation losses of the slots that are due; None for the others, which draw no numbers."""
-        sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device)
-        total = torch.zeros(len(self.slots), device=self.device)
-        for rows in self.feed.validation(self.slots, ROWS_AT_ONCE if self.large else None):
+    def _validation_losses(self, networks: Sequence[Network]) -> list[list[float]]:
+        """Return the validation losses of all slots after each epoch; slots that are not due draw no numbers."""
+        due = [slot is not None and slot.evaluates(slot.epoch + 1) for slot in self.slots]
+        times = len(networks)
+        columns = {part: self._one_after_another([each[part] for each in networks]) for part in NETWORK}
+        columns["values"] = self._one_after_another([self.columns["values"]] * times)
+        sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device).repeat(times)
+        total = torch.zeros(times * len(self.slots), device=self.device)
+        for rows in self.feed.validation(self.slots, ROWS_AT_ONCE if self.large else None, times):
             count = rows[0].shape[1]
-            if count not in self.validation_tapes:
-                self.validation_tapes[count] = validation_tape(self.model, count)
-            normals, uniforms = self.feed.numbers(self.slots, 1, self.validation_tapes[count], due=due)
-            numbers = (normals[0], uniforms[0])
-            mean = self.call("validate", validation_loss, self.columns, rows, sizes, numbers)
+            normals, uniforms = self.feed.numbers(self.slots * times, 1, self._validation_tape(count), due=due * times)
+            mean = self.call("validate", validation_loss, columns, rows, sizes, (normals[0], uniforms[0]))
             total += mean * (count / len(self.model.rows.validation))
-        return [loss if wanted else None for loss, wanted in zip(total.tolist(), due, strict=True)]
+        losses: list[list[float]] = total.view(times, -1).tolist()
+        return losses
+
+    @staticmethod
+    def _one_after_another(epochs: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+        return {
+            name: torch.cat([each[name] for each in epochs]) if len(epochs) > 1 else t for name, t in epochs[0].items()
+        }
+
+    def _validation_tape(self, rows: int) -> TapeLength:
+        if rows not in self.validation_tapes:
+            self.validation_tapes[rows] = validation_tape(self.model, rows)
+        return self.validation_tapes[rows]
 
     def _compact(self) -> None:
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]

@@ -6,11 +6,14 @@ depend, to the last bit, on how many others are in the graph (from two members u
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
@@ -52,10 +55,16 @@ def trace(call: Call, arguments: tuple[Any, ...]) -> tuple[fx.GraphModule, FlatC
         return results
 
     # The tracer identifies tensors by object: one tensor passed as two arguments would become one input.
-    graph = make_fx(flat)(*(leaf.clone() for leaf in leaves))
+    with one_fake_mode():
+        graph = make_fx(flat)(*(leaf.clone() for leaf in leaves))
     _drop_identities(graph)
     _transpose_tall_products(graph)
     return graph, FlatCall(lambda tensors: graph(*tensors), given, returned[0])
+
+
+def one_fake_mode() -> AbstractContextManager[object]:
+    """Return a context for traces; without it torch makes a new mode of fake tensors for every node it records."""
+    return tracing(TracingContext(FakeTensorMode(allow_fallback_kernels=True)))
 
 
 def _drop_identities(graph: fx.GraphModule) -> None:

@@ -156,13 +156,13 @@ def test_compaction_leaves_the_last_member_as_it_would_be_alone(
     member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    train = _Stack._train_epoch
+    train = _Stack._train_turn
 
-    def spy(stack: _Stack) -> list[float]:
+    def spy(stack: _Stack) -> Any:
         sizes.append(len(stack.slots))
         return train(stack)
 
-    monkeypatch.setattr(_Stack, "_train_epoch", spy)
+    monkeypatch.setattr(_Stack, "_train_turn", spy)
     members = [member(MCDropout(), seed, epochs=30 if seed == 5 else 2) for seed in range(12)]
     crowd = fit_in_order(members)[5]
     assert sizes[0] == 12
