@@ -29,6 +29,7 @@ from bench.training.predictors import Networks, Predictor
 from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
 from bench.training.stack import Progress, fit_with_progress
+from bench.training.stacked_calls import graphs_remembered
 from bench.training.wrapped import Part, rows_for_inner
 
 
@@ -42,7 +43,8 @@ def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()
 def run_jobs(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, JobEvent]]:
     """Yield the number of a job and what became known of it; the last of each job is its outcome."""
     still_open = set(range(len(jobs)))
-    error = yield from until_error(_events(jobs, still_open, device, limits))
+    with graphs_remembered():
+        error = yield from until_error(_events(jobs, still_open, device, limits))
     if error is not None:  # whatever a plug-in raises in training fails the cells that were in the stack
         message = error_text(error)
         for number in sorted(still_open):

@@ -1,7 +1,8 @@
 """Runs a function of one network on all slots of a stack, traced and compiled where that is faster."""
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,26 @@ from bench.training.compiled_graphs import compiled
 from bench.training.member import Member
 from bench.training.tracing import Call, FlatCall, flat_call, trace
 
-GRAPHS_REMEMBERED = 64  # some stack of a worker's next cell has the graph of the last one
+GRAPHS_REMEMBERED = 64
 
-_remembered: dict[Hashable, FlatCall] = {}
+_remembered: dict[Hashable, FlatCall] | None = None
+
+
+@contextmanager
+def graphs_remembered() -> Iterator[None]:
+    """Inside the block, a stack takes the graph of an earlier one if it would trace the same.
+
+    The block should be as short as that: whoever works in a notebook may change a function between two runs.
+    """
+    global _remembered  # noqa: PLW0603  # stacks are made at many places inside the block
+    if _remembered is not None:  # of an outer block
+        yield
+        return
+    _remembered = {}
+    try:
+        yield
+    finally:
+        _remembered = None
 
 
 class StackedCalls:
@@ -44,9 +62,10 @@ class StackedCalls:
     def _prepare(self, name: str, one: partial[Any], columns: tuple[Any, ...]) -> FlatCall:
         if self.large and name not in self.compiling:
             return flat_call(_only_slot(one), columns)
+        known = {} if _remembered is None else _remembered
         key = (name, one.func, name in self.compiling, *self._meaning(columns))
-        if key in _remembered:
-            _remembered[key] = call = _remembered.pop(key)
+        if key in known:
+            known[key] = call = known.pop(key)  # the last used is the last one
             return call
         graph, call = trace(_only_slot(one) if self.large else vmap(one), columns)
         if name in self.compiling:
@@ -56,9 +75,9 @@ class StackedCalls:
                 warnings.warn(f"compiling failed, training continues without: {error!r:.200}", stacklevel=2)
                 self.compiling.clear()
                 return call
-        _remembered[key] = call
-        if len(_remembered) > GRAPHS_REMEMBERED:
-            del _remembered[next(iter(_remembered))]
+        known[key] = call
+        if len(known) > GRAPHS_REMEMBERED:
+            del known[next(iter(known))]
         return call
 
     def _meaning(self, columns: tuple[Any, ...]) -> tuple[Hashable, ...]:

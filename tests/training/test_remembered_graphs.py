@@ -1,6 +1,6 @@
 """A stack takes the graph of an earlier one only if it would trace the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import bench.api.optim
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
@@ -19,7 +20,7 @@ FitInOrder = Callable[..., list[Fitted]]
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Return the functions that were traced so far, of none that another test left behind."""
     made: list[Any] = []
 
@@ -28,8 +29,8 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return tracing.trace(call, columns)
 
     monkeypatch.setattr(stacked_calls, "trace", counted)
-    monkeypatch.setattr(stacked_calls, "_remembered", {})
-    return made
+    with stacked_calls.graphs_remembered():
+        yield made
 
 
 class Scaled(nn.Module):
@@ -54,6 +55,15 @@ class RandomScale(Method):
         return Scaled(new_network(problem.outputs))
 
 
+def remembered() -> dict[Any, Any]:
+    assert stacked_calls._remembered is not None
+    return stacked_calls._remembered
+
+
+def forget() -> None:
+    remembered().clear()
+
+
 def same(one: Fitted, other: Fitted) -> bool:
     return all(torch.equal(one.params[name], other.params[name]) for name in one.params)
 
@@ -66,7 +76,7 @@ def test_the_next_stack_of_the_same_shapes_traces_nothing(
     again = fit_in_order([member(MCDropout(rate=0.2), seed) for seed in range(3, 6)])
     assert count > 0
     assert len(traced) == count
-    stacked_calls._remembered.clear()
+    forget()
     fresh = fit_in_order([member(MCDropout(rate=0.2), seed) for seed in range(3, 6)])
     assert all(map(same, again, fresh))
     assert not same(first[0], again[0])
@@ -84,7 +94,7 @@ def test_another_rule_of_training_is_traced_anew(
     count = len(traced)
     beside = fit_in_order([member(MCDropout(), seed, **changed) for seed in range(3)])
     assert len(traced) > count
-    stacked_calls._remembered.clear()
+    forget()
     assert all(map(same, beside, fit_in_order([member(MCDropout(), seed, **changed) for seed in range(3)])))
 
 
@@ -93,7 +103,7 @@ def test_what_a_network_holds_besides_its_tensors_is_its_own(
 ) -> None:
     fit_in_order([member(RandomScale(), 0)])
     after = fit_in_order([member(RandomScale(), 1)])[0]
-    stacked_calls._remembered.clear()
+    forget()
     assert same(after, fit_in_order([member(RandomScale(), 1)])[0])
 
 
@@ -115,4 +125,16 @@ def test_few_graphs_are_remembered(
     monkeypatch.setattr(stacked_calls, "GRAPHS_REMEMBERED", 2)
     for batch in (4, 8, 12, 16):
         fit_in_order([member(Deterministic(), seed, batch=batch, epochs=1) for seed in range(2)])
-    assert len(stacked_calls._remembered) == 2
+    assert len(remembered()) == 2
+
+
+def test_nothing_is_remembered_between_two_runs(
+    member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code may change between them, in a notebook or by hand, in a function that no key knows."""
+    with stacked_calls.graphs_remembered():
+        before = fit_in_order([member(Deterministic(), 0, weight_decay=0.5)])[0]
+    monkeypatch.setattr(bench.api.optim, "decayed", lambda name, param, gradient, step: gradient)
+    with stacked_calls.graphs_remembered():
+        assert not same(before, fit_in_order([member(Deterministic(), 0, weight_decay=0.5)])[0])
+    assert stacked_calls._remembered is None
