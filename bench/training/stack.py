@@ -137,7 +137,7 @@ class _Stack:
         self.reported = time.monotonic()
         self.checked: set[str] = set()
         self.validation_tapes: dict[int, TapeLength] = {}
-        self.epochs_at_once = self._epochs_at_once()
+        self.epochs_at_once = self._epochs_at_once(limits.bytes)
 
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train all members; yield results and progress."""
@@ -182,14 +182,15 @@ class _Stack:
                     self.slots[place] = None
                     yield number, self._result(place, slot, end, self.columns)
 
-    def _epochs_at_once(self) -> int:
+    def _epochs_at_once(self, room: int) -> int:
         """Return how many epochs a turn has; one where something happens between two of them that needs the last."""
         reads = self.validated and self._validation_tape(len(self.model.rows.validation)).total > 0
         in_order = reads or (self.model.partial_rows and self.cost.last_step.total)  # both read the stream of a step
         if self.large or in_order or remembers(self.model.method):
             return 1
         ahead = block_calls(self.cost.step, BLOCK) // self.model.full_batches  # epochs whose numbers are drawn ahead
-        return max(1, min(EPOCHS_AT_ONCE, STEPS_AT_ONCE // self.steps, ahead))
+        fits = room // max(1, len(self.slots) * self.cost.step_bytes)  # all of them are validated together
+        return max(1, min(EPOCHS_AT_ONCE, STEPS_AT_ONCE // self.steps, ahead, fits))
 
     def _train_turn(self) -> tuple[list[list[float]], list[Network]]:
         """Train some epochs; return the losses of all slots and their networks after each."""

@@ -13,6 +13,7 @@ from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.swag import SWAG
 from bench.training import stack
+from bench.training.flops import measure
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
 from bench.training.usage import counted
@@ -92,3 +93,10 @@ def test_epochs_after_the_end_of_a_member_are_not_counted(member: MakeMember, fi
     steps = members[0].steps_per_epoch
     assert usage.member_steps == sum(result.epochs for result in fitted) * steps == (11 + 12 + 13) * steps
     assert usage.slot_steps == 16 * 3 * steps  # two turns of eight
+
+
+def test_memory_bounds_the_epochs_of_a_turn(member: MakeMember) -> None:
+    members = [member(Deterministic(), seed, epochs=5, batch=24, patience=50) for seed in range(3)]
+    cost = measure(members[0])
+    sizes = [stack._Stack(members, cost, False, Limits(bytes=k * cost.step_bytes)).epochs_at_once for k in (3, 7, 1000)]
+    assert sizes == [1, 2, 8]
