@@ -22,13 +22,14 @@ from bench.spec.cell import Outcome
 from bench.spec.protocol import Training
 from bench.training.checkpoints import name_of
 from bench.training.divergence import first_not_finite
+from bench.training.fit import fit_with_progress
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
 from bench.training.network_factory import network_factory
 from bench.training.predictors import Networks, Predictor
 from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
-from bench.training.stack import Progress, fit_with_progress
+from bench.training.stack import Progress
 from bench.training.stacked_calls import graphs_remembered
 from bench.training.wrapped import Part, rows_for_inner
 

@@ -23,7 +23,7 @@ class Address:
     path: Path | None = None  # of the SQLite file
 
     @property
-    def shown(self) -> str:
+    def without_password(self) -> str:
         """The address without its password, for messages."""
         return show_address(self.url)
 

@@ -59,7 +59,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a connection whose queries all see the same snapshot."""
-        with user_errors(self.address.shown), self._engine.connect() as connection:
+        with user_errors(self.address.without_password), self._engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
             else:
@@ -72,9 +72,9 @@ class Database:
         It is called again if another process was in the way, so it must not have effects outside the database.
         """
         if not self.writable:
-            raise UserError(f"--store {self.address.shown}: opened for reading only")
+            raise UserError(f"--store {self.address.without_password}: opened for reading only")
         end = time.monotonic() + PATIENCE
-        with user_errors(self.address.shown):
+        with user_errors(self.address.without_password):
             while True:
                 try:
                     with self._engine.begin() as connection:
@@ -243,9 +243,9 @@ def _postgresql_engine(address: Address, writable: bool) -> Engine:
         # pool_pre_ping: after a restart of the server, a new connection instead of an error.
         return create_engine(address.parsed, pool_pre_ping=True, execution_options=options)
     except ArgumentError as error:
-        raise UserError(f"--store {address.shown}: {' '.join(str(error).split())[:200]}") from None
+        raise UserError(f"--store {address.without_password}: {' '.join(str(error).split())[:200]}") from None
     except ModuleNotFoundError as error:
         problem = f"PostgreSQL needs the package {error.name}"
     except ImportError as error:  # psycopg without libpq
         problem = " ".join(str(error).split())[:200]
-    raise UserError(f"--store {address.shown}: {problem}: pip install 'uqbench[postgres]'")
+    raise UserError(f"--store {address.without_password}: {problem}: pip install 'uqbench[postgres]'")

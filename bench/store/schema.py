@@ -45,20 +45,20 @@ def split_code(environment: str) -> tuple[str, bool]:
 
 def prepare(database: Database, *, create: bool) -> None:
     """Create the tables of a new store or migrate an older one; raise UserError for any other database."""
-    where = f"--store {database.address.shown}"
+    where = f"--store {database.address.without_password}"
     with database.reading() as connection:
         version = _version(connection, where)
     if version == SCHEMA:
         return
     if version is None and not create:
-        raise NoStoreError(database.address.shown)
+        raise NoStoreError(database.address.without_password)
     if version is not None and version > SCHEMA:
         raise UserError(f"{where}: written by a newer uqbench (schema {version}, this one knows {SCHEMA})")
     if version is not None and any(step not in MIGRATIONS for step in range(version, SCHEMA)):
         old = f"written by an older uqbench (schema {version}), which this one cannot read"
         raise UserError(f"{where}: {old}; run the suites again into a new store")
     if not database.writable:
-        command = f"uqbench gc --store {database.address.shown}"
+        command = f"uqbench gc --store {database.address.without_password}"
         raise UserError(f"{where}: written by an older uqbench (schema {version}); migrate it with '{command}'")
 
     def work(connection: Connection) -> None:

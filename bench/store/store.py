@@ -52,7 +52,7 @@ class Store:
     def __init__(self, url: str = DEFAULT_URL, *, create: bool = True, writable: bool = True) -> None:
         address = parse_address(url)
         self.url = address.url
-        self.address = address.shown  # without its password
+        self.address = address.without_password  # without its password
         self.path: Path | None = address.path
         self.arrays = ArrayFiles(address.arrays)
         if address.path and not address.path.is_file():

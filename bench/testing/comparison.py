@@ -7,8 +7,8 @@ import torch
 
 from bench.api import Array, Method, float_options
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, members_of, train
+from bench.training.fit import fit
 from bench.training.member import Member, finish
-from bench.training.stack import fit
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
 from bench.testing.problems import PLAIN, STACK, Plain, members_of, split_of
+from bench.training.fit import fit
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK, Limits
 from bench.training.member import Fitted, start
 from bench.training.network_factory import WithHidden, network_factory
-from bench.training.stack import fit
 
 PROBLEMS = {
     "two features": Problem("regression", (2,), 1),

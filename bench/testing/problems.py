@@ -15,12 +15,12 @@ from bench.spec.protocol import DEFAULT_NETWORK, Protocol, Training
 from bench.testing.check import CheckFailure, require
 from bench.training.divergence import first_not_finite
 from bench.training.drawing import Drawing, draw
+from bench.training.fit import fit
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, finish
 from bench.training.network_factory import network_factory
 from bench.training.predictors import Networks
 from bench.training.rows import Prepared, prepare
-from bench.training.stack import fit
 
 PLAIN = Limits(path="plain")  # no tracing: fastest for a few steps
 STACK = Limits(path="stack", compiling=False)

@@ -25,10 +25,10 @@ from bench.api import (
 from bench.errors import UserError
 from bench.testing.check import CheckFailure, NotApplicable, require
 from bench.testing.problems import LEARNING, PROBLEMS, SEED, STACK, Plain, members_of, split_of
+from bench.training.fit import fit
 from bench.training.member import Fitted
 from bench.training.predictors import Networks
 from bench.training.rows import Prepared, calibration_folds
-from bench.training.stack import fit
 from bench.training.wrapped import Calibrated, Part, calibrate
 
 ROWS = 160

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from bench.api import Batch, Method, Net, Tape, options
+from bench.training.fit import train_again
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large
 from bench.training.member import Fitted, Member, Parts, Tensors, advance
-from bench.training.stack import train_again
 from bench.training.stacked_calls import StackedCalls
 from bench.training.tracing import Call, FlatCall
 

@@ -13,7 +13,7 @@ ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -26,10 +26,10 @@ from bench.api.tape import BLOCK, TapeLength, block_calls
 from bench.training import checkpoints
 from bench.training.compiled_graphs import compiler_found
 from bench.training.feed import Feed
-from bench.training.flops import Cost, measure
+from bench.training.flops import Cost
 from bench.training.forms import TRACED, Form
 from bench.training.guards import place_of
-from bench.training.limits import Limits, is_large, threads
+from bench.training.limits import Limits
 from bench.training.member import (
     ROWS_AT_ONCE,
     Fitted,
@@ -55,7 +55,7 @@ CARRIED = ("params", "buffers", "state")  # what one step hands on to the next
 KEPT = ("memory", "values")  # what stays the same during an epoch
 # A longer epoch has so many validation rows that compiling their pass pays, too.
 STEPS_OF_A_LONG_EPOCH = 100
-# Short epochs are taken several at once: between epochs there is as much to do as in ten steps.
+# Short epochs are taken several at once: between epochs there is more to do than in several steps.
 EPOCHS_AT_ONCE, STEPS_AT_ONCE = 8, 64
 
 
@@ -69,43 +69,7 @@ class Progress:
     epoch: int  # of the member that has trained longest
 
 
-def fit(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[int, Fitted]]:
-    """Train all members; yield the number and result of each as soon as it ends."""
-    for item in fit_with_progress(members, limits):
-        if not isinstance(item, Progress):
-            yield item
-
-
-def fit_with_progress(members: Sequence[Member], limits: Limits = Limits()) -> Iterator[tuple[int, Fitted] | Progress]:
-    """Train all members as `fit` does, and yield the progress about once a second."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for number, member in enumerate(members):
-        groups.setdefault(member.stack_key(), []).append(number)
-    ended = 0
-    for group in groups.values():
-        # Slow learners train longest: they come first, so that none of them remains alone at the end.
-        group.sort(key=lambda number: members[number].training.learning_rate)
-        cost = measure(members[group[0]])
-        large = is_large(cost.flops_per_row, limits, cost.alone)
-        # Steps of a stack are too small to share between threads: two took twice as long as one.
-        with threads(torch.get_num_threads() if large else 1), torch.no_grad():
-            for item in _Stack([members[n] for n in group], cost, large, limits).run():
-                if isinstance(item, Progress):
-                    waiting = len(members) - ended - item.training
-                    yield replace(item, waiting=waiting, ended=ended)
-                else:
-                    ended += 1
-                    yield group[item[0]], item[1]
-
-
-def train_again(member: Member, calls: type[StackedCalls]) -> None:
-    """Train one network alone and without `vmap`, every call through another class than `StackedCalls`."""
-    cost, limits = measure(member), Limits(path="plain", compiling=False)
-    with threads(torch.get_num_threads() if is_large(cost.flops_per_row, Limits()) else 1), torch.no_grad():
-        deque(_Stack([member], cost, True, limits, calls).run(), maxlen=0)
-
-
-class _Stack:
+class Stack:
     """A group of members in training."""
 
     def __init__(

@@ -11,8 +11,8 @@ import time
 from statistics import median
 
 from bench.methods.deterministic import Deterministic
+from bench.training.fit import fit
 from bench.training.limits import Limits
-from bench.training.stack import fit
 from bench.training.usage import counted
 from tests.benchmarks.test_stack_speed import loop_step, members, problem_rows
 

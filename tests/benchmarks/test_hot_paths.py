@@ -28,10 +28,10 @@ from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Training
 from bench.store.store import Store
 from bench.training.drawing import Drawing, Functions
+from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, Rows, start
 from bench.training.network_factory import network_factory
-from bench.training.stack import fit
 
 FEATURES, DRAWS = 8, 100
 MLP = MLPNetwork((50,))

@@ -34,10 +34,10 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.resnet8 import ResNet8Network
 from bench.spec.protocol import Training
 from bench.training.drawing import Drawing, draw
+from bench.training.fit import fit
 from bench.training.limits import threads
 from bench.training.member import Fitted, Member, Rows
 from bench.training.network_factory import network_factory
-from bench.training.stack import fit
 
 ROWS, RATE, ALPHA = int(os.environ.get("UQBENCH_ROWS", "500")), 0.3, 0.02  # the paper's batch
 DRAWS = tuple(int(draws) for draws in os.environ.get("UQBENCH_DRAWS", "1,10,50,100").split(","))

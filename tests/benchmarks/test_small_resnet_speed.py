@@ -19,10 +19,10 @@ from bench.methods.deterministic import Deterministic
 from bench.networks.resnet8 import ResNet8Network
 from bench.spec.protocol import Training
 from bench.training.compiled_graphs import compiler_found
+from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
-from bench.training.stack import fit
 
 STEPS, BATCH, ROUNDS = 3, 128, 3
 WAYS = {

@@ -27,10 +27,11 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.mlp import MLPNetwork
 from bench.spec.protocol import Training
 from bench.training.compiled_graphs import compiler_found
+from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
-from bench.training.stack import _Stack, fit
+from bench.training.stack import Stack
 
 TRAIN_ROWS, FEATURES, BATCH = 7372, 8, 32
 ROUNDS = 3
@@ -96,16 +97,16 @@ class Timing:
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> Timing:
     timing = Timing([])
-    train = _Stack._train_turn
+    train = Stack._train_turn
 
-    def clocked(stack: _Stack) -> Any:
+    def clocked(stack: Stack) -> Any:
         began = time.perf_counter()
         result = train(stack)
         seconds = (time.perf_counter() - began) / len(result[0])  # of one epoch of the turn
         timing.epochs.append((seconds, sum(slot is not None for slot in stack.slots)))
         return result
 
-    monkeypatch.setattr(_Stack, "_train_turn", clocked)
+    monkeypatch.setattr(Stack, "_train_turn", clocked)
     return timing
 
 

@@ -16,9 +16,9 @@ from bench.run.job import Job
 from bench.run.jobs import outcomes
 from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
+from bench.training.fit import fit
 from bench.training.member import Fitted, Member, Rows
 from bench.training.network_factory import network_factory
-from bench.training.stack import fit
 
 DRAWS = 20_000
 ROWS = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))

@@ -29,12 +29,12 @@ from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
+from bench.training.fit import fit
 from bench.training.folds import folds
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
 from bench.training.rows import held_out, prepare
 from bench.training.search import Selection
-from bench.training.stack import fit
 from tests.fixtures.suites import tiny_suite
 
 SEED, ROWS = 7, 50

@@ -33,8 +33,8 @@ from bench.run.job import Job
 from bench.run.jobs import outcomes
 from bench.spec.cell import Outcome, from_bytes, to_bytes
 from bench.spec.protocol import Protocol, Training
+from bench.training.fit import fit_with_progress
 from bench.training.rows import calibration_folds, prepare
-from bench.training.stack import fit_with_progress
 
 SEED = 3
 PROTOCOL = Protocol(

@@ -27,9 +27,9 @@ from bench.run.driver import run
 from bench.run.summary import Summary
 from bench.store.store import Store
 from bench.training import checkpoints
+from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member
-from bench.training.stack import fit
 
 pytestmark = pytest.mark.slow
 

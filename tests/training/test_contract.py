@@ -14,9 +14,9 @@ import torch
 from bench.api import Method
 from bench.plugins.registry import Registry
 from bench.training.drawing import Drawing, draw
+from bench.training.fit import fit
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, Rows, finish, training_form
-from bench.training.stack import fit
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ from bench.methods.mc_dropout import MCDropout
 from bench.networks.mlp import MLPNetwork
 from bench.networks.resnet8 import ResNet8Network
 from bench.spec.protocol import Training
+from bench.training.fit import fit
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
-from bench.training.stack import fit
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]

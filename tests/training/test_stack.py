@@ -23,7 +23,7 @@ from bench.training.feed import Feed
 from bench.training.flops import measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member, Rows, start
-from bench.training.stack import _Stack
+from bench.training.stack import Stack
 from tests.fixtures.training import NETWORK_METHODS
 
 pytestmark = pytest.mark.slow
@@ -156,13 +156,13 @@ def test_compaction_leaves_the_last_member_as_it_would_be_alone(
     member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    train = _Stack._train_turn
+    train = Stack._train_turn
 
-    def spy(stack: _Stack) -> Any:
+    def spy(stack: Stack) -> Any:
         sizes.append(len(stack.slots))
         return train(stack)
 
-    monkeypatch.setattr(_Stack, "_train_turn", spy)
+    monkeypatch.setattr(Stack, "_train_turn", spy)
     members = [member(MCDropout(), seed, epochs=30 if seed == 5 else 2) for seed in range(12)]
     crowd = fit_in_order(members)[5]
     assert sizes[0] == 12
@@ -226,7 +226,7 @@ def test_data_of_several_splits_share_a_stack(member: MakeMember, fit_in_order: 
 
 
 def test_members_end_in_the_order_of_their_lengths_and_are_told_at_once(member: MakeMember) -> None:
-    from bench.training.stack import fit
+    from bench.training.fit import fit
 
     members = [member(Deterministic(), 0, epochs=e) for e in (5, 1, 3)]
     assert [number for number, _ in fit(members)] == [1, 2, 0]

@@ -98,5 +98,5 @@ def test_epochs_after_the_end_of_a_member_are_not_counted(member: MakeMember, fi
 def test_memory_bounds_the_epochs_of_a_turn(member: MakeMember) -> None:
     members = [member(Deterministic(), seed, epochs=5, batch=24, patience=50) for seed in range(3)]
     cost = measure(members[0])
-    sizes = [stack._Stack(members, cost, False, Limits(bytes=k * cost.step_bytes)).epochs_at_once for k in (3, 7, 1000)]
+    sizes = [stack.Stack(members, cost, False, Limits(bytes=k * cost.step_bytes)).epochs_at_once for k in (3, 7, 1000)]
     assert sizes == [1, 2, 8]
