@@ -1,4 +1,4 @@
-"""Risk-coverage curves: the error of the rows kept when the most uncertain are left to others (paper, Fig. 4)."""
+"""Risk-coverage curves: the error of the rows kept when the most uncertain are left to others (paper, Fig. 3)."""
 
 from dataclasses import dataclass
 

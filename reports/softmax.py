@@ -1,4 +1,4 @@
-"""Softmax under growing noise: one image, the outputs of its class and of the rival, draw by draw (paper, Fig. 3)."""
+"""Softmax under growing noise: one image, the outputs of its class and of the rival, draw by draw (paper, Fig. 2)."""
 
 import math
 from dataclasses import dataclass

@@ -109,6 +109,6 @@ def test_every_claim_and_value_has_its_place() -> None:
         "Table II, RMSE": 32,
         "Table II, MSLL": 24,
         "Table III": 12,
-        "Figure 3": 4,
+        "Figure 2": 4,
         "Table IV": 13,
     }
