@@ -1,20 +1,18 @@
 """The MCNI paper beside our results: its tables, and every claim of its text with a verdict."""
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, CellSpec, Facts, Report, Results, Section, Table, Text, read_spec
-from bench.reports._paper_claims import SETTINGS, Held, Judged, judge
-from bench.reports._words import named, plural
+from bench.api import Block, Facts, Report, Results, Section, Table, Text
+from bench.reports._paper_claims import Judged, judge
+from bench.reports._paper_experiments import Found, find, reference
+from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
+from bench.reports._words import plural
 
-PARTS = ("experiments", "tables", "claims")  # of the facts, one file each
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
     ("Figure 2", "softmax outputs under growing noise", "Softmax under noise", "softmax"),
@@ -35,11 +33,11 @@ class Paper(Report):
     def overall(self, suites: Sequence[Results]) -> Section | None:
         """Return tables and claims, or None where no suite holds an experiment of the paper."""
         paper = reference()
-        found = {name: _found(experiment, suites) for name, experiment in paper["experiments"].items()}
-        held = {name: one for name, (one, _) in found.items() if one is not None}
+        found = {name: find(name, suites) for name in paper["experiments"]}
+        held = {name: one for name, one in found.items() if isinstance(one, Found)}
         if not held:
             return None
-        judged = [(claim, _judged(claim, found, paper)) for claim in paper["claims"]]
+        judged = [(claim, _judged(claim, found)) for claim in paper["claims"]]
         blocks: list[Block] = [
             Text(
                 f"{paper['title']}. Every claim of its text, the test that decides it and what our runs say. The paper "
@@ -48,12 +46,14 @@ class Paper(Report):
                 f"between. {_families(judged)}"
             ),
             Facts(_counts([one for _, one in judged])),
-            *(Text(_compared_with(name, paper["experiments"][name], *found[name])) for name in held),
+            *(Text(_compared_with(paper["experiments"][name], one)) for name, one in held.items()),
             *_claims(judged, held),
         ]
-        blocks += [_table(table, held[table["experiment"]]) for table in paper["tables"] if table["experiment"] in held]
+        tables = [table for table in paper["tables"] if _is_comparable(table, held.get(table["experiment"]))]
+        blocks += [_table(table, held[table["experiment"]]) for table in tables]
+        blocks += [_rules(paper["experiments"][name], one.protocol) for name, one in held.items()]
         figures = [
-            (figure, what, f'section "{section}" of suite {held[name].results.suite}')
+            (figure, what, f'section "{section}" of suite {held[name].held.results.suite}')
             for figure, what, section, name in FIGURES
             if name in held
         ]
@@ -72,70 +72,14 @@ def _families(judged: Sequence[tuple[Mapping[str, Any], Judged]]) -> str:
     )
 
 
-@cache
-def reference() -> Mapping[str, Any]:
-    """Return what the paper does, reports and claims: its title, experiments, tables and claims."""
-    texts = [(files("bench.reports") / f"_paper_{part}.toml").read_text("utf-8") for part in PARTS]
-    return {key: value for text in texts for key, value in tomllib.loads(text).items()}
-
-
-def _found(experiment: Mapping[str, Any], suites: Sequence[Results]) -> tuple[Held | None, list[str]]:
-    """Return the results that come nearest to an experiment and how they depart from it, or None and why not."""
-    candidates, reasons = [], []
-    for results in suites:
-        frame = results.frame
-        rows = named(frame, lambda metric, _: metric in experiment["metrics"])
-        known = set(rows["dataset"].unique())
-        datasets = tuple(d for d in experiment["datasets"] or sorted(known) if d in known)
-        if not datasets:
-            continue
-        held = Held(results, datasets, replace(SETTINGS, test_share=0.0) if experiment.get("independent") else SETTINGS)
-        broken = _differences(held, experiment["must"])
-        if broken:
-            reasons.append(f"suite {results.suite} is another experiment ({'; '.join(broken)})")
-            continue
-        candidates.append((held, _differences(held, experiment["protocol"])))
-    if not candidates:
-        return None, reasons
-    return min(candidates, key=lambda pair: (len(pair[1]), -len(pair[0].datasets)))
-
-
-def _differences(held: Held, wanted: Mapping[str, Any]) -> list[str]:
-    departures: dict[str, None] = {}
-    specs = held.cells.dropna(subset="spec").drop_duplicates("dataset")["spec"]
-    for spec in map(read_spec, specs):
-        for path, value in wanted.items():
-            ours = _value(spec, path)
-            if ours != value:
-                departures[f"{path} is {_shorthand(path, ours)}, in the paper {_shorthand(path, value)}"] = None
-    return list(departures)
-
-
-def _shorthand(path: str, value: Any) -> str:
-    return "all" if path.endswith(".rows") and value == 0 else str(value)
-
-
-def _value(spec: CellSpec, path: str) -> Any:
-    first, *rest = path.split(".")
-    if first == "dataset":
-        return spec.dataset.options.get(rest[0])
-    if first == "network":
-        network = spec.protocol.network
-        return {"kind": network.name, **network.options}.get(rest[0])
-    value: Any = spec.plain()["protocol"]
-    for part in (first, *rest):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _judged(
-    claim: Mapping[str, Any], found: Mapping[str, tuple[Held | None, list[str]]], paper: Mapping[str, Any]
-) -> Judged:
-    held, reasons = found[claim["experiment"]]
-    if held is None and claim["kind"] != "none":
-        run = paper["experiments"][claim["experiment"]]["run"]
-        return Judged("not comparable", "none", "–", f"{'; '.join([*reasons, 'not run'])}: {run}")
-    return judge(claim, held) if held is not None else Judged("not comparable", "none", "–", claim["why"])
+def _judged(claim: Mapping[str, Any], found: Mapping[str, Found | list[str]]) -> Judged:
+    results = found[claim["experiment"]]
+    if isinstance(results, Found):
+        return judge(claim, results.held)
+    if claim["kind"] == "none":
+        return Judged("not comparable", "none", "–", claim["why"])
+    run = reference()["experiments"][claim["experiment"]]["text"]["run"]
+    return Judged("not comparable", "none", "–", f"{'; '.join([*results, 'not run'])}: {run}")
 
 
 def _counts(judged: Sequence[Judged]) -> dict[str, str]:
@@ -143,36 +87,51 @@ def _counts(judged: Sequence[Judged]) -> dict[str, str]:
     return {"claims": str(len(judged)), **{word: str(sum(one.verdict == word for one in judged)) for word in words}}
 
 
-def _compared_with(name: str, experiment: Mapping[str, Any], held: Held | None, departures: Sequence[str]) -> str:
-    assert held is not None
-    seeds = held.cells["seed"].nunique()
-    text = (
-        f"{experiment['place']} ({experiment['about']}): compared with suite {held.results.suite}, "
-        f"{plural(len(held.datasets), 'dataset')}, {plural(seeds, 'seed')}."
+def _compared_with(experiment: Mapping[str, Any], found: Found) -> str:
+    """Return which results an experiment is compared with, under which protocol, and how they depart from it."""
+    held, seeds = found.held, found.held.cells["seed"].nunique()
+    return (
+        f"{experiment['place']} ({experiment['about']}): compared with suite {held.results.suite} on "
+        f"{', '.join(held.datasets)}, {plural(seeds, 'seed')}, under the protocol of {SOURCES[found.protocol.source]} "
+        f"({choices(found.protocol)}). Departures: {'; '.join(found.departures) or 'none'}."
     )
-    missing = [dataset for dataset in experiment["datasets"] if dataset not in held.datasets]
-    if missing and name == "uci":
-        departures = [*departures, f"without {', '.join(missing)}"]
-    if not departures:
-        return f"{text} No departure from its stated protocol."
-    return f"{text} Departures: {'; '.join(departures)}."
 
 
-def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Held]) -> list[Block]:
+def _rules(experiment: Mapping[str, Any], protocol: Protocol) -> Table:
+    """Return every option of a protocol with its source."""
+    rows = [
+        {
+            "option": path,
+            "value": value_text(path, rule.value),
+            "stated": "yes" if rule.stated else "no: our choice",
+            "where, or why": rule.reason,
+        }
+        for path, rule in protocol.rules.items()
+    ]
+    rows += [
+        {"option": path, "value": "any", "stated": "irrelevant", "where, or why": why}
+        for path, why in protocol.irrelevant.items()
+    ]
+    name = f"protocol-{experiment['place']}-{protocol.source}"
+    return Table(f"{experiment['place']} by {SOURCES[protocol.source]}", pd.DataFrame(rows), name=name, folded=True)
+
+
+def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Found]) -> list[Block]:
     """Return the claims that some suite can decide, and, folded, those that none can."""
     spoken = [(claim, one) for claim, one in judged if claim["experiment"] in held]
     silent = [(claim, one) for claim, one in judged if claim["experiment"] not in held]
-    tables: list[Block] = [_claim_table("Claims of the paper", spoken, "claims", False)]
+    tables: list[Block] = [Table("Claims of the paper", _claim_rows(spoken, held), name="claims")]
     if silent:
-        tables.append(_claim_table("Claims that no suite of this page can decide", silent, "claims-not-run", True))
+        caption = "Claims that no suite of this page can decide"
+        tables.append(Table(caption, _claim_rows(silent, held), name="claims-not-run", folded=True))
     return tables
 
 
-def _claim_table(caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]], name: str, folded: bool) -> Table:
+def _claim_rows(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Found]) -> pd.DataFrame:
     rows = [
         {
             "claim": claim["text"],
-            "verdict": one.verdict,
+            "verdict": held[claim["experiment"]].qualified(one.verdict) if claim["experiment"] in held else one.verdict,
             "our numbers": one.numbers,
             "decided by": one.test,
             "seeds it would take, or why not": one.needs or "–",
@@ -180,27 +139,35 @@ def _claim_table(caption: str, judged: Sequence[tuple[Mapping[str, Any], Judged]
         }
         for claim, one in judged
     ]
-    return Table(caption, pd.DataFrame(rows), name=name, folded=folded)
+    return pd.DataFrame(rows)
 
 
-def _table(table: Mapping[str, Any], held: Held) -> Table:
-    frame = held.results.frame
+def _is_comparable(table: Mapping[str, Any], found: Found | None) -> bool:
+    """Return whether a table is shown: what the public code has stored, only beside runs under its protocol."""
+    return found is not None and table.get("source") in (None, found.protocol.source)
+
+
+def _table(table: Mapping[str, Any], found: Found) -> Table:
+    """Return the paper's values beside ours; another dataset than the paper's is shown under its own name."""
+    frame, source = found.held.results.frame, "public code" if table.get("source") == "code" else "paper"
     groups = frame.groupby(["dataset", "method", "metric"])["value"]
     means, spreads, counts = groups.mean(), groups.std(), groups.size()
     rows, numbers = [], []
     for dataset, method, metric, *value in table["values"]:
         base, at, condition = metric.partition("@")
         paper_mean, paper_std = value[0], value[1] if len(value) > 1 else math.nan
-        line = {"dataset": dataset, "method": method, "metric": metric, "paper": _pair(paper_mean, paper_std)}
-        place = dataset if dataset in held.datasets or len(held.datasets) != 1 else held.datasets[0]
+        place = found.place(dataset)
+        line = {"dataset": dataset, "method": method, "metric": metric, source: _pair(paper_mean, paper_std)}
+        line |= {"our dataset": found.run.plugin(place)} if found.run.plugin(place) != dataset else {}
         for ours in table["ours"][base]:
             key = (place, method, f"{ours}{at}{condition}")
             mean, spread = means.get(key, math.nan), spreads.get(key, math.nan)
             line[f"ours, {ours}"] = _pair(mean, spread)
-            numbers.append((place, method, metric, paper_mean, paper_std, key[2], mean, spread, counts.get(key, 0)))
+            own = (found.run.plugin(place), key[2], mean, spread, counts.get(key, 0))
+            numbers.append((dataset, method, metric, paper_mean, paper_std, *own))
         rows.append(line)
     columns = ["dataset", "method", "metric", "paper_mean", "paper_standard_deviation"]
-    columns += ["our_metric", "our_mean", "our_standard_deviation", "our_seeds"]
+    columns += ["our_dataset", "our_metric", "our_mean", "our_standard_deviation", "our_seeds"]
     data = pd.DataFrame(rows)
     data = data[[c for c in data.columns if not c.startswith("ours") or (data[c] != "–").any()]]
     tidy, name = pd.DataFrame(numbers, columns=columns), table["name"]

@@ -6,20 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.api import Facts, Section, Table
+from bench.api import Facts, Section, Table, Text
 from bench.plugins.registry import Registry
-from bench.reports.paper import reference
+from bench.reports._paper_experiments import reference
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store
-from tests.fixtures.results import save_outcomes, spec
+from tests.fixtures.planned import in_format_1, planned
+from tests.fixtures.results import save_outcomes
 from tests.fixtures.studies import PAPER, softmax, timed
 
-TOY: dict[str, Any] = {"training": {"epochs": 500, "learning_rate": 0.005}, "network": {"hidden": [100]}, "draws": 500}
-OPTIONS: dict[str, Any] = {"rows": 200, "test": "same"}
 
-
-def toy(store: Store, means: Mapping[str, Mapping[str, float]], seeds: int = 8, **changes: Any) -> StoredResults:
+def toy(store: Store, means: Mapping[str, Mapping[str, float]], seeds: int = 8, *changes: str) -> StoredResults:
     """A suite as the paper's toy experiment; `means` are those of each method, seeds scatter by 0.01."""
     random = np.random.default_rng(0)
     places = [("toy", method, seed) for method in means for seed in range(seeds)]
@@ -27,8 +25,7 @@ def toy(store: Store, means: Mapping[str, Mapping[str, float]], seeds: int = 8, 
         place: Outcome("ok", metrics={m: v + 0.01 * random.normal() for m, v in means[place[1]].items()})
         for place in places
     }
-    options = {**OPTIONS, **changes}
-    specs = {place: spec(*place, dataset_options=options, **TOY) for place in places}
+    specs = {place: in_format_1(spec) for place, spec in planned("toy", [f"seeds={seeds}", *changes])}
     return save_outcomes(store, "toy", outcomes, ["picp", "mpiw"], "mc-dropout", specs)
 
 
@@ -69,7 +66,51 @@ def test_too_few_seeds_are_inconclusive_and_say_how_many_it_takes(store: Store) 
 
 
 def test_another_experiment_is_not_compared(store: Store) -> None:
-    assert section(toy(store, AS_CLAIMED, test="fresh")) is None
+    assert section(toy(store, AS_CLAIMED, 8, "datasets.toy.test=fresh")) is None
+
+
+def test_a_departure_is_part_of_the_verdict(store: Store) -> None:
+    found = section(toy(store, AS_CLAIMED, 8, "methods.mc-dropout.rate=0.5", "training.momentum=0.5"))
+    assert found is not None
+    texts = [b.text for b in found.blocks if isinstance(b, Text)]
+    departures = (
+        "under the protocol of the text of the paper",
+        "training.momentum is 0.5, in the text of the paper 0.9",
+        "methods.mc-dropout.rate is 0.5, in the text of the paper 0.2",
+    )
+    assert any(all(part in text for part in departures) for text in texts), texts
+    narrower = "On the toy function MCNI (fixed) has narrower intervals than MC dropout"
+    assert verdicts(found)[narrower] == "reproduced under departures"
+
+
+def test_an_untouched_run_has_no_departures(store: Store) -> None:
+    found = section(toy(store, AS_CLAIMED))
+    assert found is not None
+    assert any("Departures: none." in b.text for b in found.blocks if isinstance(b, Text))
+
+
+def test_no_dataset_is_shown_under_the_name_of_another(store: Store) -> None:
+    """Digits beside the paper's CIFAR-10, and one UCI dataset beside eight of the paper."""
+    found = section(softmax(store))
+    assert found is not None
+    table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Figure 2")
+    row: Any = table.data.set_index("method").loc["mc-dropout"]
+    assert (row["dataset"], row["our dataset"]) == ("cifar10", "digits")
+    assert any("dataset digits is not the paper's" in b.text for b in found.blocks if isinstance(b, Text))
+    assert table.numbers is not None
+    assert set(table.numbers["our_dataset"]) == {"digits"}
+
+
+def test_one_dataset_does_not_stand_for_the_others(store: Store) -> None:
+    places = [("boston", method, seed) for method in PAPER for seed in range(5)]
+    specs = {place: in_format_1(spec) for place, spec in planned("uci", ["seeds=5"]) if place in places}
+    outcomes = {place: Outcome("ok", metrics={"rmse": 3.0}) for place in places}
+    found = section(save_outcomes(store, "uci", outcomes, ["rmse"], "mc-dropout", specs))
+    assert found is not None
+    table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table II, RMSE")
+    ours = table.data.set_index("dataset")["ours, rmse"]
+    assert set(ours.loc["boston"]) == {"3 ± 0"}
+    assert set(ours.drop("boston")) == {"–"}
 
 
 def test_tables_stand_beside_the_papers(store: Store) -> None:
@@ -100,7 +141,7 @@ def test_every_claim_and_value_has_its_place() -> None:
         assert claim["kind"] == "none" or set(claim["method"]) <= set(PAPER)
     for table in paper["tables"]:
         for _, method, metric, *value in table["values"]:
-            assert method in PAPER
+            assert method.removesuffix("-stored") in PAPER
             assert metric.partition("@")[0] in table["ours"]
             assert 1 <= len(value) <= 2
     counts = {table["name"]: len(table["values"]) for table in paper["tables"]}
@@ -111,4 +152,18 @@ def test_every_claim_and_value_has_its_place() -> None:
         "Table III": 12,
         "Figure 2": 4,
         "Table IV": 13,
+        "Stored runs, toy": 6,
+        "Stored search, UCI": 32,
     }
+
+
+def test_most_of_table_2_is_the_stored_search_of_the_public_code() -> None:
+    tables = {table["name"]: table["values"] for table in reference()["tables"]}
+    printed = {(dataset, method): value for dataset, method, _, value, _ in tables["Table II, RMSE"]}
+    differ = {
+        (dataset, method)
+        for dataset, method, _, value in tables["Stored search, UCI"]
+        if abs(value - printed[dataset, method]) > 0.500001e-4
+    }
+    assert len(differ) == 7
+    assert {method for _, method in differ} == {"mc-dropout"}
