@@ -8,11 +8,12 @@ from importlib.resources import files
 from typing import Any
 
 from bench.api import Results
-from bench.reports._paper_claims import SETTINGS, Held
+from bench.reports._paper_claims import Claim, Held, Judged, judge
+from bench.reports._paper_claims_sweeps import FEWEST_VARIANTS
 from bench.reports._paper_protocols import Protocol, Run, flat, lacking, nearest, protocols, run_of
 from bench.reports._words import named
 
-UNDECIDED = ("not comparable", "not run", "no experiment")  # words that say nothing about a run
+UNDECIDED = ("not run", "no experiment")  # words that say nothing about a run
 
 
 @cache
@@ -61,15 +62,74 @@ def find(name: str, suites: Sequence[Results]) -> Found | list[str]:
         datasets = _datasets(experiment, set(rows["dataset"].unique()))
         if not datasets:
             continue
-        held = Held(results, datasets, replace(SETTINGS, test_share=0.0) if experiment.get("independent") else SETTINGS)
+        held = Held(results, datasets)
         run = run_of(held.cells, experiment["methods"])
         if broken := lacking(run, dict(flat(experiment["must"]))):
             reasons.append(f"suite {results.suite} is another experiment ({'; '.join(broken)})")
             continue
-        candidates.append(Found(held, run, *nearest(run, known)))
+        candidates.append(_found(held, run, known))
     if not candidates:
         return reasons
     return min(candidates, key=lambda each: (len(each.departures), -len(each.held.datasets)))
+
+
+def _found(held: Held, run: Run, known: Sequence[Protocol]) -> Found:
+    protocol, departures = nearest(run, known)
+    # Public code computes the paper's quantities in its own way: like is compared with like.
+    instead = reference()["code_metrics"] if protocol.source == "code" else {}
+    return Found(replace(held, instead=instead), run, protocol, departures)
+
+
+def find_sweep(claim: Claim, suites: Sequence[Results]) -> Found | list[str]:
+    """Return the suite with the most variants of the methods whose levels a claim is about, or why there is none."""
+    experiment, levels = reference()["experiments"][claim["experiment"]], claim["levels"]
+    known = [_with_any_level(protocol, levels) for protocol in protocols(reference(), claim["experiment"])]
+    found: dict[int, Found] = {}
+    for results in suites:
+        held = Held(results, tuple(name for name in experiment["datasets"] if name in set(results.cells["dataset"])))
+        labels = {label: plugin for plugin, option in levels.items() for label in held.variants(plugin, option)}
+        count = min(list(labels.values()).count(plugin) for plugin in levels)
+        if count >= FEWEST_VARIANTS:
+            # To their protocol all variants of a plug-in are the same method.
+            cells = held.cells.assign(method=held.cells["method"].map(lambda label, of=labels: of.get(label, label)))
+            found.setdefault(count, _found(held, run_of(cells, list(levels)), known))
+    return found[max(found)] if found else []
+
+
+def _with_any_level(protocol: Protocol, levels: Mapping[str, str]) -> Protocol:
+    """Return a protocol of some methods alone, which leaves their levels open."""
+    swept = {f"methods.{plugin}.{option}": "it is what the claim varies" for plugin, option in levels.items()}
+    rules = {path: rule for path, rule in protocol.rules.items() if path not in swept}
+    return replace(protocol, methods=tuple(levels), rules=rules, irrelevant={**protocol.irrelevant, **swept})
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim, the results it was judged by (None: there are none) and what became of it."""
+
+    claim: Claim
+    found: Found | None
+    judged: Judged
+
+    @property
+    def verdict(self) -> str:
+        """The verdict as it is printed."""
+        return self.found.qualified(self.judged.verdict) if self.found is not None else self.judged.verdict
+
+
+def judge_claims(found: Mapping[str, Found | list[str]], suites: Sequence[Results]) -> list[JudgedClaim]:
+    """Judge all claims by what was found of every experiment, those about a range of levels by sweeps of these."""
+    return [_judged(claim, found, suites) for claim in reference()["claims"]]
+
+
+def _judged(claim: Claim, found: Mapping[str, Found | list[str]], suites: Sequence[Results]) -> JudgedClaim:
+    own = find_sweep(claim, suites) if "levels" in claim else found[claim["experiment"]]
+    if isinstance(own, Found):
+        return JudgedClaim(claim, own, judge(claim, own.held))
+    if claim["kind"] == "none":
+        return JudgedClaim(claim, None, Judged("no experiment", "none", "–", claim["why"]))
+    run = claim.get("run", reference()["experiments"][claim["experiment"]]["text"]["run"])
+    return JudgedClaim(claim, None, Judged("not run", "none", "–", "; ".join([*own, run])))
 
 
 def _datasets(experiment: Mapping[str, Any], present: set[str]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from bench.api import Block, Facts, Report, Results, Section, Table, Text
-from bench.reports._paper_claims import Judged, judge
-from bench.reports._paper_experiments import Found, find, reference
+from bench.reports._paper_claims import VERDICTS
+from bench.reports._paper_experiments import Found, JudgedClaim, find, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
 from bench.reports._words import plural
 
@@ -37,17 +37,17 @@ class Paper(Report):
         held = {name: one for name, one in found.items() if isinstance(one, Found)}
         if not held:
             return None
-        judged = [(claim, _judged(claim, found)) for claim in paper["claims"]]
+        judged = judge_claims(found, suites)
         blocks: list[Block] = [
             Text(
                 f"{paper['title']}. Every claim of its text, the test that decides it and what our runs say. The paper "
                 "has five repeats and no tests: a claim is reproduced here only where a test shows it, not reproduced "
-                "where a test shows the contrary (or equivalence, where superiority is claimed), and inconclusive in "
-                f"between. {_families(judged)}"
+                "where a test shows the contrary (or equivalence, where superiority is claimed), and cannot be decided "
+                f"otherwise. {_families(judged)}"
             ),
-            Facts(_counts([one for _, one in judged])),
+            Facts(_counts(judged)),
             *(Text(_compared_with(paper["experiments"][name], one)) for name, one in held.items()),
-            *_claims(judged, held),
+            *_claims(judged),
         ]
         tables = [table for table in paper["tables"] if _is_comparable(table, held.get(table["experiment"]))]
         blocks += [_table(table, held[table["experiment"]]) for table in tables]
@@ -63,28 +63,18 @@ class Paper(Report):
         return Section("Paper reproduction", blocks)
 
 
-def _families(judged: Sequence[tuple[Mapping[str, Any], Judged]]) -> str:
+def _families(judged: Sequence[JudgedClaim]) -> str:
     """Return what the tests of all claims add up to."""
-    tested = sum(one.verdict != "not comparable" for _, one in judged)
+    tested = sum(one.judged.verdict not in ("not run", "no experiment") for one in judged)
     return (
-        f"Each claim is a family of tests by itself, with Holm's correction at 5 %: of {plural(tested, 'claim')} that "
-        f"can be tested, up to {0.05 * tested:.2g} would be decided by chance if no method differed from another."
+        "Each claim is tested at 5 %, its parts are combined by partial conjunction (Benjamini and Heller 2008): of "
+        f"{plural(tested, 'claim')} that were tested, up to {0.05 * tested:.2g} would be decided wrongly by chance."
     )
 
 
-def _judged(claim: Mapping[str, Any], found: Mapping[str, Found | list[str]]) -> Judged:
-    results = found[claim["experiment"]]
-    if isinstance(results, Found):
-        return judge(claim, results.held)
-    if claim["kind"] == "none":
-        return Judged("not comparable", "none", "–", claim["why"])
-    run = reference()["experiments"][claim["experiment"]]["text"]["run"]
-    return Judged("not comparable", "none", "–", f"{'; '.join([*results, 'not run'])}: {run}")
-
-
-def _counts(judged: Sequence[Judged]) -> dict[str, str]:
-    words = ("reproduced", "not reproduced", "inconclusive", "not comparable")
-    return {"claims": str(len(judged)), **{word: str(sum(one.verdict == word for one in judged)) for word in words}}
+def _counts(judged: Sequence[JudgedClaim]) -> dict[str, str]:
+    counts = {word: sum(one.judged.verdict == word for one in judged) for word in VERDICTS}
+    return {"claims": str(len(judged)), **{word: str(count) for word, count in counts.items()}}
 
 
 def _compared_with(experiment: Mapping[str, Any], found: Found) -> str:
@@ -116,28 +106,27 @@ def _rules(experiment: Mapping[str, Any], protocol: Protocol) -> Table:
     return Table(f"{experiment['place']} by {SOURCES[protocol.source]}", pd.DataFrame(rows), name=name, folded=True)
 
 
-def _claims(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Found]) -> list[Block]:
+def _claims(judged: Sequence[JudgedClaim]) -> list[Block]:
     """Return the claims that some suite can decide, and, folded, those that none can."""
-    spoken = [(claim, one) for claim, one in judged if claim["experiment"] in held]
-    silent = [(claim, one) for claim, one in judged if claim["experiment"] not in held]
-    tables: list[Block] = [Table("Claims of the paper", _claim_rows(spoken, held), name="claims")]
+    spoken, silent = ([one for one in judged if (one.found is not None) == known] for known in (True, False))
+    tables: list[Block] = [Table("Claims of the paper", _claim_rows(spoken), name="claims")]
     if silent:
         caption = "Claims that no suite of this page can decide"
-        tables.append(Table(caption, _claim_rows(silent, held), name="claims-not-run", folded=True))
+        tables.append(Table(caption, _claim_rows(silent), name="claims-not-run", folded=True))
     return tables
 
 
-def _claim_rows(judged: Sequence[tuple[Mapping[str, Any], Judged]], held: Mapping[str, Found]) -> pd.DataFrame:
+def _claim_rows(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
     rows = [
         {
-            "claim": claim["text"],
-            "verdict": held[claim["experiment"]].qualified(one.verdict) if claim["experiment"] in held else one.verdict,
-            "our numbers": one.numbers,
-            "decided by": one.test,
-            "seeds it would take, or why not": one.needs or "–",
-            "place": claim["place"],
+            "claim": one.claim["text"],
+            "verdict": one.verdict,
+            "our numbers": one.judged.numbers,
+            "decided by": one.judged.test,
+            "seeds it would take, or why not": one.judged.needs or "–",
+            "place": one.claim["place"],
         }
-        for claim, one in judged
+        for one in judged
     ]
     return pd.DataFrame(rows)
 

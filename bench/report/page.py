@@ -19,8 +19,8 @@ LONG_FACT = 11  # characters that do not fit beside each other at full size
 TONES = {
     "good": ("better", "reproduced", "ok"),
     "bad": ("worse", "not reproduced", "failed", "diverged"),
-    "even": ("equivalent", "not comparable"),
-    "open": ("inconclusive", "not run"),
+    "even": ("equivalent", "no experiment"),
+    "open": ("inconclusive", "cannot be decided", "not run"),
 }
 TONE_OF = {word: tone for tone, words in TONES.items() for word in words}
 

@@ -8,6 +8,7 @@ import pytest
 
 from bench.api import Facts, Section, Table, Text
 from bench.plugins.registry import Registry
+from bench.reports._paper_claims import KINDS
 from bench.reports._paper_experiments import reference
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
@@ -53,15 +54,15 @@ def test_what_the_data_show_is_the_verdict(store: Store) -> None:
     assert found["On the toy function MCNI (fixed) covers more than MC dropout"] == "reproduced"
     assert found["On the toy function MCNI (learned) covers more than MC dropout"] == "not reproduced"
     assert found["MCNI (fixed) and MCNI (learned) perform similarly on the toy function (coverage)"] == "not reproduced"
-    assert found["MCNI has a higher accuracy than MC dropout"] == "not comparable"
+    assert found["MCNI has a higher accuracy than MC dropout"] == "not run"
 
 
-def test_too_few_seeds_are_inconclusive_and_say_how_many_it_takes(store: Store) -> None:
+def test_too_few_seeds_decide_nothing_and_say_how_many_it_takes(store: Store) -> None:
     found = section(toy(store, AS_CLAIMED, seeds=3))
     assert found is not None
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "claims")
     row: Any = table.data.set_index("claim").loc["On the toy function MCNI (fixed) covers more than MC dropout"]
-    assert row["verdict"] == "inconclusive"
+    assert row["verdict"] == "cannot be decided"
     assert row["seeds it would take, or why not"] == "at least 5 seeds"
 
 
@@ -128,8 +129,8 @@ def test_tables_stand_beside_the_papers(store: Store) -> None:
 def test_claims_about_softmax_and_latency(store: Store) -> None:
     found = verdicts(section(softmax(store), timed(store)))
     dispersed = "As noise on the image grows, the softmax outputs of the draws become more dispersed"
-    assert found[dispersed] == "not comparable"  # mcni-learned was not run
-    assert found["Ten passes cost hardly more than one"] == "not comparable"
+    assert found[dispersed] == "not run"  # of mcni-learned
+    assert found["Ten passes cost hardly more than one"] == "not run"
 
 
 def test_every_claim_and_value_has_its_place() -> None:
@@ -138,7 +139,10 @@ def test_every_claim_and_value_has_its_place() -> None:
         assert claim["place"]
         assert claim["experiment"] in paper["experiments"]
         assert (claim["kind"] == "none") == ("why" in claim)
-        assert claim["kind"] == "none" or set(claim["method"]) <= set(PAPER)
+        assert claim["kind"] == "none" or (claim["kind"], claim.get("by", "means")) in KINDS
+        methods = [*claim.get("method", ()), *claim.get("over", ()), *claim.get("levels", ())]
+        assert bool(methods) == (claim["kind"] != "none")
+        assert set(methods) <= set(PAPER)
     for table in paper["tables"]:
         for _, method, metric, *value in table["values"]:
             assert method.removesuffix("-stored") in PAPER
