@@ -5,7 +5,8 @@
 Gal and Ghahramani 2016, "Dropout as a Bayesian Approximation", arXiv:1506.02142. In training every row has its own
 mask, as in ordinary dropout. A draw is one function: one mask, shared by all rows (`per_row = true` gives every row of
 a draw its own mask instead, as a plain forward pass in training mode does). `input_rate` drops inputs, too, as the
-experiments of the paper do; without it no input is dropped.
+experiments of the paper do; without it no input is dropped. Which activations are hidden is the network's matter: in
+residual networks its option `noise_at` chooses.
 """
 
 from collections.abc import Mapping, Sequence

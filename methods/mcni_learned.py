@@ -3,7 +3,8 @@
     w~ = w + alpha * eps,   eps ~ N(0, sigma_l^2),   loss + penalty:  L - lambda * ||alpha||^2
 
 alpha is trained with the weights: one for each weight (the paper), for each channel (all weights into one unit), for
-each layer, or for the whole network. The optional penalty keeps alpha from vanishing. Yuan, Li and Kuruoglu,
+each layer, or for the whole network. The optional penalty keeps alpha from vanishing; a weight decay of -d on alpha,
+which adds -d alpha to the gradient, is a penalty of d / 2. Yuan, Li and Kuruoglu,
 "Uncertainty Quantification With Noise Injection in Neural Networks: A Bayesian Perspective", 2025, arXiv:2501.12314,
 section III.
 

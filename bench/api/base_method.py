@@ -11,6 +11,7 @@ class BaseMethod:
     """A name in `uqbench list methods`. Subclass `Method`, `Estimator` or `Wrapper`, not this class."""
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
+    later: ClassVar[frozenset[str]] = frozenset()  # options that came later: no part of a key at their defaults
     alone: ClassVar[bool] = False  # True: each of its cells is computed in a fresh process of its own
     spread: ClassVar[Literal["posterior", "level", "aleatoric"]] = (
         "posterior"  # what its draws' variance is about; see Method

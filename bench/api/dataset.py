@@ -55,6 +55,7 @@ class Dataset:
     """A name in `uqbench list datasets`. Subclass it as a frozen dataclass whose fields are its options."""
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the rows change
+    later: ClassVar[frozenset[str]] = frozenset()  # options that came later: no part of a key at their defaults
     task: ClassVar[Task]
     # How its numbered splits are related, which decides on the test of a comparison: "independent" are fresh rows for
     # every split (generated data), "splits" are overlapping choices from one table, "seeds" are always the same rows.

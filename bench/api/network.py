@@ -25,6 +25,7 @@ class Network:
     """
 
     version: ClassVar[str] = "1"  # part of a cell's key: raise it when the numbers change
+    later: ClassVar[frozenset[str]] = frozenset()  # options that came later: no part of a key at their defaults
     stackable: ClassVar[bool] = True  # False: trains and draws alone, for modules that `torch.func.vmap` cannot take
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 

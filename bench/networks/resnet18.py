@@ -6,10 +6,7 @@ replaces the 7x7 stem with stride 2 and the pooling behind it, which would leave
 
 from dataclasses import dataclass
 
-from torch import nn
-
-from bench.api import Problem
-from bench.networks._residual import ResidualImages, ResidualNetwork
+from bench.networks._residual import ResidualImages
 
 
 @dataclass(frozen=True)
@@ -18,7 +15,5 @@ class ResNet18Network(ResidualImages):
 
     width: int = 64  # channels of the first stage
 
-    def build(self, problem: Problem, outputs: int) -> nn.Module:
-        """Return the network."""
-        widths = [self.width * times for times in (1, 2, 4, 8)]
-        return ResidualNetwork(problem.inputs[0], outputs, widths, 2, self.shortcut)
+    growth = (1, 2, 4, 8)
+    blocks = 2

@@ -28,7 +28,7 @@ from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.plugins.building import PluginError, build, in_one_line
 from bench.plugins.wrapping import complete_inner, is_wrapper
 from bench.spec.names import check_name
-from bench.spec.plugin import PluginSpec
+from bench.spec.plugin import PluginSpec, keyed_options
 
 if TYPE_CHECKING:
     from bench.metrics import Metric
@@ -165,7 +165,7 @@ class Registry:
         from bench.api import options
 
         # What was a tuple is a list when it is read again.
-        plain = json.loads(json.dumps(options(plugin), default=_plain))
+        plain = json.loads(json.dumps(keyed_options(plugin, options(plugin)), default=_plain))
         return PluginSpec(*self.identity(kind, name), str(plugin.version), plain)  # type: ignore[attr-defined]
 
     def _addressed(self, kind: Kind, name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench.api import Array, Prediction, Results, Split
 from bench.spec.cell import Outcome
+from bench.spec.plugin import keyed_options
 from bench.spec.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -84,12 +85,14 @@ class Probe:
     """
 
     kind: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()  # options that came later: no part of a key at their defaults
     together: ClassVar[bool] = False  # measures all cells of a suite in one unit of work, and trains none
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The complete table `[probe]`: the kind and every option."""
-        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
+        """The table `[probe]` of a key: the kind and every option, without later ones that have their defaults."""
+        plain = asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
+        return {"kind": self.kind, **keyed_options(self, plain)}
 
     def check(self, split: Split) -> None:
         """Raise a UserError where the probe cannot be used on the data."""

@@ -1,7 +1,13 @@
 """One test image under growing noise: the softmax outputs of its class and of the class it is taken for.
 
-Section V-C and Figure 3 of the MCNI paper. The image is x + level * eps with one eps ~ N(0, 1) for all levels, in
+Section V-C and Figure 2 of the MCNI paper. The image is x + level * eps with one eps ~ N(0, 1) for all levels, in
 original units; the T functions are drawn at every level. All methods of a seed see the same noisy images.
+
+Two options give the images of public code that appears to be the authors' (GitHub, repository
+`peace-andjoy/noise_injection_uncertainty`, `cifar10/qualitative_analysis_noise.ipynb`). With `noise_seed` every level
+has an eps of its own, in turn from numpy's legacy generator as arrays `[height, width, channels]`, and all seeds of a
+suite see these. With `pixels = "8-bit"` image and noise are added in steps of 1 / 255: the image is one of such
+pixels, and the sum is clipped to pixels from 0 to 1 and rounded down to a step.
 
 The **rival** is the class that the mean prediction turns to: the most probable class at the first level at which that
 is not the true one, or, where this never happens, the most probable of the other classes at the last level.
@@ -9,6 +15,7 @@ is not the true one, or, where this never happens, the most probable of the othe
 
 import math
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -21,6 +28,8 @@ from bench.metrics import Forecast, flip_level
 from bench.probes.base import Finding, Probe, TrainedSubject
 from bench.spec.protocol import CLOSED, Count, NotNegative
 
+Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
+
 
 @dataclass(frozen=True, config=CLOSED)
 class SoftmaxNoise(Probe):
@@ -32,6 +41,10 @@ class SoftmaxNoise(Probe):
     levels: list[NotNegative] = Field(  # standard deviations, in the units of the data; here the paper's
         default_factory=lambda: [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1]
     )
+    noise_seed: Seed | None = None  # None: one noise for all levels, by the cell's seed
+    pixels: Literal["float", "8-bit"] = "float"
+
+    later = frozenset({"noise_seed", "pixels"})
 
     def __post_init__(self) -> None:
         if not self.levels or any(low >= high for low, high in pairwise(self.levels)):
@@ -52,9 +65,7 @@ class SoftmaxNoise(Probe):
         """Draw at every level; store the softmax outputs and the level at which the mean prediction flips."""
         split = subject.split
         row = self._row(split)
-        # The random numbers of a row come after those of the rows before it.
-        images = np.stack([noisy_test_images(split.test_x[: row + 1], std, subject.seed)[row] for std in self.levels])
-        predicted = subject.predict(subject.data.inputs(images), "test")
+        predicted = subject.predict(subject.data.inputs(self.images(split, row, subject.seed)), "test")
         true, levels = int(split.test_y[row]), np.asarray(self.levels, dtype=np.float64)
         forecast = Forecast.of(predicted, np.full(len(levels), true))
         mean = forecast.mean
@@ -67,6 +78,25 @@ class SoftmaxNoise(Probe):
             "image": np.asarray(split.test_x[row]),
         }
         return Finding({} if math.isnan(flip) else {"flip_level": flip}, arrays)
+
+    def images(self, split: Split, row: int, seed: int) -> Array:
+        """Return one test image under the noise of every level."""
+        noise = self._noise(split, row, seed)
+        clean = split.test_x[row].astype(noise.dtype, copy=False)
+        added: Array = np.asarray(self.levels, dtype=noise.dtype)[:, None, None, None] * noise
+        if self.pixels == "float":
+            return added + clean
+        return np.asarray(np.floor((np.rint(255 * clean) + 255 * added).clip(0, 255)) / 255)
+
+    def _noise(self, split: Split, row: int, seed: int) -> Array:
+        """Return eps for every level `[levels, channels, height, width]`."""
+        shape = split.test_x.shape[1:]
+        if self.noise_seed is None:
+            # The random numbers of a row come after those of the rows before it.
+            nothing = np.zeros((row + 1, *shape), dtype=np.float32)
+            return np.broadcast_to(noisy_test_images(nothing, 1.0, seed)[row], (len(self.levels), *shape))
+        numbers = np.random.RandomState(self.noise_seed).standard_normal((len(self.levels), *shape[1:], shape[0]))
+        return np.moveaxis(numbers, -1, 1)
 
     def _row(self, split: Split) -> int:
         if self.label >= split.classes:

@@ -1,6 +1,7 @@
 """A plug-in with its options, as a specification holds it."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StrictStr
@@ -17,6 +18,15 @@ class PluginSpec:
     origin: StrictStr = "built in"  # or the package and its version, or the hash of a file's content
     version: StrictStr = "1"
     options: dict[str, Any] = Field(default_factory=dict)  # plain data, as JSON holds it
+
+
+def keyed_options(plugin: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are part of a key: all but those in `plugin.later` that have their defaults.
+
+    A plug-in may so be given another option, and what was stored without it keeps its key.
+    """
+    defaults = {field.name: field.default for field in fields(plugin)}
+    return {name: value for name, value in values.items() if name not in plugin.later or value != defaults[name]}
 
 
 def is_spec(value: object) -> bool:

@@ -90,6 +90,17 @@ def test_the_cosine_schedule_starts_at_one_and_ends_at_zero() -> None:
     assert SCHEDULES["cosine"](1.0) == pytest.approx(0.0)
 
 
+def test_160_epochs_of_the_step_schedule_are_torchs_with_milestones_80_and_120() -> None:
+    optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, [80, 120], 0.1)
+    for epoch in range(160):
+        rates = epoch_rates("step", (0.0, 0.0), epoch, 391, 160)[:, 0]
+        assert set(rates) == {rates[0]}
+        assert rates[0] == pytest.approx(schedule.get_last_lr()[0])
+        optimiser.step()
+        schedule.step()
+
+
 def test_the_step_schedule_is_that_of_he_et_al() -> None:
     # 64,000 steps: the rate falls by ten after 32,000 and after 48,000.
     rates = epoch_rates("step", (0.0, 0.0), 0, 64, 1)[:, 0]

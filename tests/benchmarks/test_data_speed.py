@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bench.networks.resnet8 import ResNet8
+from bench.networks._residual import ResidualNetwork
 from bench.training.augmentation import crop_and_flip
 
 ROWS, BATCH, STEPS, ROUNDS = 50_000, 128, 12, 3
@@ -36,7 +36,7 @@ def test_augmented_batches_cost_little_beside_training(benchmark: Any) -> None:
     source = torch.Generator().manual_seed(0)
     x = torch.randn(ROWS, 3, 32, 32, generator=source)
     y = torch.randint(0, 10, (ROWS,), generator=source)
-    network = ResNet8(3, 10)
+    network = ResidualNetwork(3, 10, (16, 32, 64))
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=3e-4)
     steps_per_epoch = -(-ROWS // BATCH)
 

@@ -3,6 +3,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits
 
 from bench.api import Dataset, Split
+from bench.errors import UserError
 from bench.plan.cells import checked
 from bench.plugins.registry import Registry
 from bench.testing import verify
@@ -95,6 +96,33 @@ def test_toy_is_the_function_of_the_paper() -> None:
         assert (sample**4).mean() == pytest.approx(3, abs=5 * np.sqrt(96 / len(sample)))
     assert split.test_truth is not None
     np.testing.assert_allclose(split.test_truth, 0.3 * np.sin(np.pi * split.test_x[:, 0]))
+
+
+def test_an_even_toy_with_a_sample_is_the_one_of_numpys_legacy_seed() -> None:
+    """The first numbers of seed 123 are widely known: -1.0856306, 0.99734545, 0.2829785."""
+    dataset = make("toy", x="even", sample=123)
+    split = dataset.load(0)
+    x = -2 + 4 * np.arange(200) / 199
+    np.testing.assert_allclose(split.train_x[:, 0], x, atol=1e-12)
+    noise = (split.train_y - 0.3 * np.sin(np.pi * x)) / (0.2 * np.abs(x))
+    np.testing.assert_allclose(noise[:3], [-1.0856306, 0.99734545, 0.2829785], atol=1e-6)
+    assert split.test_truth is not None
+    np.testing.assert_allclose(split.test_truth, 0.3 * np.sin(np.pi * x), atol=1e-12)
+    np.testing.assert_array_equal(dataset.load(5).train_y, split.train_y)
+    assert dataset.repeats == "seeds"
+
+
+@pytest.mark.parametrize(("options", "repeats"), [({"x": "even"}, "independent"), ({"sample": 3}, "seeds")])
+def test_the_options_of_toy_declare_how_its_repeats_are_related(options: dict[str, object], repeats: str) -> None:
+    dataset = make("toy", **options)
+    assert dataset.repeats == repeats
+    assert [verdict.state for verdict in verify(dataset, ["repeats", "same-rows"])] == ["ok", "ok"]
+    first, second = dataset.load(0), dataset.load(1)
+    assert np.array_equal(first.train_x, second.train_x) is True
+    assert np.array_equal(first.train_y, second.train_y) is (repeats == "seeds")
+    assert make("toy").repeats == "independent"
+    with pytest.raises(UserError, match=r"sample must be from 0 to 2\^32 - 1, .* got -1"):
+        make("toy", sample=-1)
 
 
 def test_toy_tests_on_its_training_points_or_on_fresh_ones() -> None:

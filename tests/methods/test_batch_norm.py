@@ -11,7 +11,7 @@ from torch import nn
 from bench.api import Array, Net
 from bench.methods._batch_statistics import BatchNorm, batch_statistics
 from bench.methods.mc_batch_norm import MCBatchNorm
-from bench.networks.resnet8 import ResNet8
+from bench.networks._residual import ResidualNetwork
 
 SOURCE = torch.Generator().manual_seed(4)
 X = torch.randn(60, 5, generator=SOURCE)
@@ -29,7 +29,7 @@ def test_our_batch_norm_is_torchs() -> None:
 
 
 def test_statistics_of_a_batch_are_those_that_reproduce_training_mode() -> None:
-    module = ResNet8(3, 4)
+    module = ResidualNetwork(3, 4, (16, 32, 64))
     net = Net(module, dict(module.named_parameters()), dict(module.named_buffers()))
     before = {name: b.clone() for name, b in net.buffers.items()}
     images = torch.randn(16, 3, 8, 8, generator=SOURCE)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from bench.api import Array, Method, Net
+from bench.api import Array, Batch, Method, Net, Problem
 from bench.api.tape import BlankTape, LiveTape, generator
 from bench.methods._weight_noise import Law, standard
 from bench.methods.deterministic import Deterministic
@@ -17,6 +17,7 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.methods.mcni_learned import MCNILearned
 from bench.methods.pni import PNI
 from bench.networks.mlp import MLP
+from bench.networks.resnet8 import ResNet8Network
 
 DRAWS = 20_000  # the relative standard error of a variance from n normal draws is sqrt(2 / n) = 1 %
 X = torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
@@ -73,6 +74,37 @@ def test_multiplicative_noise_weighs_each_input_by_its_weight(
     (network,) = train(method, X, Y, hidden=[])
     expected = 0.09 * (X * network.params["layers.0.weight"]).square().sum(1)
     np.testing.assert_allclose(spread(method, network, draws_of), expected.numpy(), rtol=0.06)
+
+
+def test_a_resnet8_has_a_level_for_each_of_its_eight_weight_tensors() -> None:
+    """Seven convolutions and the classifier, where shortcuts have none; not for biases and batch norm."""
+    network = ResNet8Network(width=4, shortcut="padding")
+    module = network.build(Problem("classification", (3, 32, 32), 10), 10)
+    net = Net(module, dict(module.named_parameters()), dict(module.named_buffers()))
+    levels = MCNILearned(alpha=0.25, granularity="layer").init(net, BlankTape(torch.device("cpu")))
+    layers = {name: m for name, m in module.named_modules() if isinstance(m, (torch.nn.Conv2d, torch.nn.Linear))}
+    assert levels.keys() == {f"alpha:{name}.weight" for name in layers}
+    assert len(levels) == 8
+    assert all(float(level) == 0.25 for level in levels.values())
+
+
+def test_the_penalty_is_half_of_a_negative_weight_decay_on_the_levels() -> None:
+    """torch adds decay * alpha to a gradient: -0.3 is the gradient of -0.15 alpha^2."""
+    module = MLP(5, [4], 1)
+    params = {name: p.detach() for name, p in module.named_parameters()}
+    batch, gradients = Batch("regression", X, Y, torch.tensor(30)), []
+    levels = {f"alpha:layers.{i}.weight": torch.full(params[f"layers.{i}.weight"].shape, 0.2) for i in (0, 1)}
+    for penalty in (0.0, 0.15):
+        own = {name: level.clone().requires_grad_() for name, level in levels.items()}
+        method = MCNILearned(alpha=0.2, penalty=penalty)
+        loss = method.loss(Net(module, params | own, {}), batch, LiveTape(generator(3)))
+        gradients.append(torch.autograd.grad(loss, list(own.values())))
+    optimiser = torch.optim.SGD([{"params": list(own.values()), "weight_decay": -0.3}], lr=1.0)
+    for level, plain in zip(own.values(), gradients[0], strict=True):
+        level.grad = plain
+    optimiser.step()
+    for level, first, gradient in zip(own.values(), levels.values(), gradients[1], strict=True):
+        torch.testing.assert_close(level.detach(), first - gradient)
 
 
 def test_a_channels_level_is_shared_by_the_weights_into_one_unit(

@@ -9,7 +9,8 @@ from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.plan.cells import Refused, Task, checked, fingerprint, plan
 from bench.plan.suite import load_suite
-from bench.plugins.registry import Registry
+from bench.plugins.registry import Kind, Registry
+from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.plugin import PluginSpec
 from bench.spec.spec import read_spec
@@ -87,10 +88,38 @@ def test_splits_of_the_same_rows_are_not_shared(tiny_file: Path, monkeypatch: py
         "network.activation=tanh",
         "datasets.toy.rows=41",
         "datasets.toy.test=fresh",
+        "datasets.toy.x=even",
+        "datasets.toy.sample=5",
     ],
 )
 def test_every_ingredient_changes_every_key(change: str, tiny_file: Path) -> None:
     assert keys(str(tiny_file)).isdisjoint(keys(str(tiny_file), (change,)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "earlier", "later"),
+    [
+        ("dataset", "toy", {"rows": 200, "test": "same"}, {"x": "even", "sample": 0}),
+        ("network", "resnet8", {"width": 16, "shortcut": "projection"}, {"noise_at": "last-branch"}),
+        ("network", "resnet18", {"width": 64, "shortcut": "projection"}, {"initialisation": "he"}),
+    ],
+)
+def test_options_that_came_later_are_part_of_a_key_where_they_have_other_values(
+    kind: Kind, name: str, earlier: dict[str, object], later: dict[str, object]
+) -> None:
+    """Stored cells keep the keys that they had before there were such options."""
+    registry = Registry()
+    assert registry.spec(kind, name, registry.make(kind, name, {})).options == earlier
+    changed = registry.spec(kind, name, registry.make(kind, name, later))
+    assert changed.options == earlier | later
+    assert registry.spec(kind, name, registry.make(kind, name, changed.options)) == changed
+
+
+def test_later_options_of_a_probe_are_part_of_a_key_where_they_have_other_values() -> None:
+    table = {"kind": "softmax-noise", "label": 8, "image": 2, "levels": [0.0, 0.1]}
+    assert make_probe(table).spec == make_probe(table | {"pixels": "float"}).spec == table
+    later = {"pixels": "8-bit", "noise_seed": 0}
+    assert make_probe(table | later).spec == table | later
 
 
 def test_a_method_option_changes_the_keys_of_that_method_only(tiny_file: Path) -> None:

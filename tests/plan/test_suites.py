@@ -1,13 +1,17 @@
-"""Built-in suites: digits is run; those of CIFAR-10 and of MC dropout's authors are compared with their papers."""
+"""Built-in suites: digits is run; those of papers are compared with the papers, and with public code."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.run.driver import run
+from bench.spec.plugin import PluginSpec
+from bench.spec.protocol import Training
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -26,29 +30,105 @@ def test_the_digits_study_runs_for_all_methods_of_the_paper(tmp_path: Path) -> N
     assert {"ece", "brier", "nll_categorical", "aurc"} <= set(table.columns)
 
 
-@pytest.mark.parametrize("name", ["cifar10", "cifar10-cpu"])
-def test_the_cifar_suites_follow_the_paper(name: str) -> None:
+@pytest.mark.parametrize(("name", "epochs", "seeds"), [("cifar10", 160, 5), ("cifar10-short", 3, 2)])
+def test_the_cifar_suites_follow_the_text_of_the_paper(name: str, epochs: int, seeds: int) -> None:
     suite = load_suite(name)
     protocol = suite.protocol_for("cifar10")
     training = protocol.training
-    assert list(suite.methods) == METHODS
-    assert protocol.network.name == "resnet8"
+    assert list(suite.methods) == (METHODS if name == "cifar10" else METHODS[:4])
+    assert protocol.network == PluginSpec("resnet8")
     assert (training.optimizer, training.learning_rate, training.momentum) == ("sgd", 0.1, 0.9)
     assert (training.weight_decay, training.batch, training.schedule) == (3e-4, 128, "cosine")
     assert suite.methods["mcni-fixed"].options == {"alpha": 0.02}
     assert suite.methods["mc-dropout"].options == {"rate": 0.3}
-    assert (training.epochs, suite.seeds) == ((160, 5) if name == "cifar10" else (3, 2))
+    assert (training.epochs, suite.seeds) == (epochs, seeds)
 
 
-def test_the_suite_for_a_cpu_differs_from_the_papers_in_length_only() -> None:
-    full, short = (load_suite(name).model_dump() for name in ("cifar10", "cifar10-cpu"))
-    for suite in (full, short):
+@pytest.mark.parametrize(("name", "epochs", "seeds"), [("cifar10-code", 160, 5), ("cifar10-code-short", 16, 2)])
+def test_the_cifar_suites_follow_the_public_code(name: str, epochs: int, seeds: int) -> None:
+    """Section 3 of the facts on it: network, training, where dropout acts, one alpha for each layer from 0.25."""
+    suite = load_suite(name)
+    protocol = suite.protocol_for("cifar10")
+    network = {"width": 4, "shortcut": "padding", "initialisation": "he", "noise_at": "last-branch"}
+    assert protocol.network == PluginSpec("resnet8", options=network)
+    assert (protocol.validation, protocol.scale_inputs) == (0.0, True)
+    assert protocol.training == Training(
+        optimizer="sgd",
+        learning_rate=0.1,
+        momentum=0.9,
+        nesterov=True,
+        weight_decay=3e-4,
+        schedule="step",
+        epochs=epochs,
+        batch=128,
+        partial_batch=True,
+        augmentation="crop-flip",
+    )
+    assert {method: entry.options for method, entry in suite.methods.items()} == {
+        "deterministic": {},
+        "mc-dropout": {"rate": 0.3, "per_row": True},
+        "mcni-fixed": {"alpha": 0.02},
+        "mcni-learned": {"alpha": 0.25, "granularity": "layer"},
+    }
+    assert suite.seeds == seeds
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar10-code"])
+def test_short_suites_differ_from_the_whole_ones_in_length_only(name: str) -> None:
+    whole, short = (load_suite(each).model_dump() for each in (name, f"{name}-short"))
+    whole["methods"].pop("deep-ensemble", None)
+    for suite in (whole, short):
         for key in ("name", "title", "seeds"):
             suite.pop(key)
         suite["protocol"].pop("draws")
         suite["protocol"]["training"].pop("epochs")
-        suite["methods"]["deep-ensemble"].pop("networks")
-    assert full == short
+    assert whole == short
+
+
+@pytest.mark.parametrize(
+    ("name", "like", "fixed"), [("softmax-demo", "cifar10", 0.02), ("softmax-demo-code", "cifar10-code", 0.05)]
+)
+def test_demonstrations_train_as_the_suites_of_their_protocol(name: str, like: str, fixed: float) -> None:
+    suite, whole = load_suite(name), load_suite(like)
+    protocol, other = (each.protocol_for("cifar10") for each in (suite, whole))
+    assert replace(protocol, probe=other.probe) == other
+    assert list(suite.methods) == METHODS[:4]
+    assert suite.methods["mcni-fixed"].options == {"alpha": fixed}
+    for method in ("deterministic", "mc-dropout", "mcni-learned"):
+        assert suite.methods[method] == whole.methods[method]
+    assert protocol.probe["levels"] == [round(0.01 * step, 2) for step in range(16)]
+    code = {"noise_seed": 42, "pixels": "8-bit"} if name.endswith("code") else {}
+    assert {key: protocol.probe[key] for key in ("noise_seed", "pixels") if key in protocol.probe} == code
+
+
+@pytest.mark.parametrize("name", ["softmax-demo", "softmax-demo-code"])
+def test_the_demonstrated_image_is_number_8195_a_ship(name: str) -> None:
+    dataset = Registry().make("dataset", "cifar10", {})
+    if reason := dataset.skip():
+        pytest.skip(reason)
+    probe = load_suite(name).protocol_for("cifar10").probe
+    assert np.flatnonzero(dataset.load(0).test_y == probe["label"])[probe["image"]] == 8195
+
+
+def test_the_toy_suites_share_everything_that_text_and_code_share() -> None:
+    """Section 1 of the facts: even grid, one sample of seed 123; other settings have names of their own."""
+    text, code = load_suite("toy"), load_suite("toy-code")
+    assert text.protocol_for("toy") == code.protocol_for("toy")
+    assert code.datasets["toy"].options == {**text.datasets["toy"].options, "x": "even", "sample": 123}
+    assert text.methods["mc-dropout"].options == {"rate": 0.2}
+    assert code.methods["mc-dropout"].options == {"rate": 0.2, "per_row": True}
+    assert code.methods["mcni-fixed"].options == text.methods["mcni-fixed"].options == {"alpha": 0.05}
+    assert code.methods["mcni-learned"].options == {"alpha": 0.2, "penalty": 0.15}  # weight decay -0.3
+    stored = code.methods["mcni-learned-stored"]
+    assert (stored.options, code.protocol_for("toy", "mcni-learned-stored").training.epochs) == ({"alpha": 0.37}, 1500)
+    assert code.methods["mc-dropout-stored"].options["rate"] == 0.05
+
+
+def test_latencies_are_measured_with_the_settings_of_table_iii() -> None:
+    latency, table = load_suite("latency"), load_suite("cifar10")
+    for method in METHODS[:4]:
+        assert latency.methods[method] == table.methods[method]
+    assert latency.protocol_for("cifar10-shaped").network == table.protocol_for("cifar10").network
 
 
 def test_the_suite_of_gal_and_ghahramani_follows_their_experiment() -> None:

@@ -65,6 +65,44 @@ def test_the_rival() -> None:
     assert rival(turning[:1], 0) == 1  # mistaken from the beginning
 
 
+def numbered(load: Load) -> tuple[Split, int]:
+    """Return digits as images of three channels in steps of 1 / 255, and the row of an image."""
+    split = load()
+    x = np.round(255 * np.concatenate([split.test_x, split.test_x[:, :, ::-1], 1 - split.test_x], 1)) / 255
+    return replace(split, test_x=x.astype(np.float32)), int(np.flatnonzero(split.test_y == 4)[1])
+
+
+def test_noise_of_a_seed_is_numpys_and_fresh_at_every_level(load: Load) -> None:
+    """The first numbers of seed 42 are widely known: 0.49671415, -0.1382643, 0.64768854."""
+    split, row = numbered(load)
+    probe = replace(PROBE, noise_seed=42)
+    images = probe.images(split, row, seed=3)
+    noise = np.moveaxis((images - split.test_x[row])[1:], 1, -1) / np.array(PROBE.levels[1:])[:, None, None, None]
+    random = np.random.RandomState(42)
+    expected = [random.randn(8, 8, 3) for _ in PROBE.levels]
+    np.testing.assert_allclose(expected[0][0, 0], [0.49671415, -0.1382643, 0.64768854], atol=1e-7)
+    np.testing.assert_allclose(noise, expected[1:], atol=1e-5)
+    np.testing.assert_array_equal(images, probe.images(split, row, seed=4))  # one noise for all seeds
+    np.testing.assert_array_equal(images[0], split.test_x[row])
+
+
+@pytest.mark.parametrize("seed", [None, 42])
+def test_pixels_of_8_bits_are_those_of_a_cast_to_bytes(seed: int | None, load: Load) -> None:
+    split, row = numbered(load)
+    probe = replace(PROBE, noise_seed=seed)
+    free = probe.images(split, row, seed=3).astype(np.float64)
+    cut = replace(probe, pixels="8-bit").images(split, row, seed=3)
+    whole = np.round(255 * split.test_x[row].astype(np.float64))
+    sums = whole + 255 * (free - split.test_x[row])
+    steps = np.round(255 * cut)
+    np.testing.assert_allclose(255 * cut, steps, atol=1e-4)
+    np.testing.assert_array_equal(steps[0], whole)  # without noise nothing is lost
+    # A sum within rounding of a whole number may fall to either side; there are few.
+    assert np.mean(steps != sums.clip(0, 255).astype(np.uint8)) < 0.01
+    assert (cut.min(), cut.max()) == (0, 1)
+    assert free.min() < 0
+
+
 def test_images_that_are_not_there(load: Load) -> None:
     split = load()
     PROBE.check(split)
@@ -84,16 +122,7 @@ def test_rows_drawn() -> None:
 
 @pytest.mark.slow
 def test_the_suite_small(tmp_path: Path) -> None:
-    suite = load_suite("softmax-demo", ["seeds=1", "training.epochs=25", "draws=6"])
-    ship = suite.protocol_for("cifar10")
-    assert ship.probe["kind"] == "softmax-noise"
-    assert (ship.probe["label"], ship.network.name, ship.training.patience) == (8, "resnet8", 0)
-    training = ship.training
-    assert (training.learning_rate, training.momentum, training.weight_decay, training.batch) == (0.1, 0.9, 3e-4, 128)
-    paper = {"mc-dropout": {"rate": 0.3}, "mcni-fixed": {"alpha": 0.02}}
-    assert {name: suite.methods[name].options for name in paper} == paper
-    suite = suite.only([], ["mc-dropout"])
-    assert list(suite.datasets) == ["digits"]  # the other one takes hours
+    suite = load_suite("softmax-digits", ["seeds=1", "training.epochs=25", "draws=6"]).only([], ["mc-dropout"])
     store = Store(str(tmp_path / "store.db"))
     assert run(suite, Registry(), store).well
     results = StoredResults(store, suite.name)

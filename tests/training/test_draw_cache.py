@@ -14,8 +14,8 @@ from bench.methods.laplace import Laplace
 from bench.methods.mc_batch_norm import MCBatchNorm
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
-from bench.networks._residual import NormalisedConvolution
-from bench.networks.resnet8 import ResNet8, ResNet8Network
+from bench.networks._residual import NormalisedConvolution, ResidualNetwork
+from bench.networks.resnet8 import ResNet8Network
 from bench.training.draw_cache import cached_layers
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
@@ -113,13 +113,25 @@ def test_fast_draws_of_a_resnet_are_those_of_the_naive_loop(
     assert not np.allclose(by_hand[0], by_hand[1], atol=1e-3), "draws that are all alike show nothing"
 
 
-def test_the_stem_and_the_first_stage_are_computed_once_for_all_masks(
-    member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+# Masks after each block: the stem and two convolutions once; two and a shortcut in each of two stages in every draw.
+# A mask in the last block: five convolutions once, two in every draw.
+@pytest.mark.parametrize(
+    ("network", "once", "every_draw"),
+    [(ResNet8Network(), 3, 6), (ResNet8Network(width=4, shortcut="padding", noise_at="last-branch"), 5, 2)],
+    ids=["blocks", "last-branch"],
+)
+def test_what_comes_before_the_first_mask_is_computed_once_for_all_masks(
+    network: ResNet8Network,
+    once: int,
+    every_draw: int,
+    member: MakeMember,
+    fit_in_order: FitInOrder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = member(MCDropout(rate=0.3), network=ResNet8Network(), epochs=1)
+    one = member(MCDropout(rate=0.3), network=network, epochs=1)
     (fitted,) = fit_in_order([one], Limits(path="plain"))
     module = fitted.module
-    assert isinstance(module, ResNet8)
+    assert isinstance(module, ResidualNetwork)
     calls: list[int] = []
     convolve = torch.nn.functional.conv2d
 
@@ -130,5 +142,4 @@ def test_the_stem_and_the_first_stage_are_computed_once_for_all_masks(
     monkeypatch.setattr("bench.networks._residual.F.conv2d", counted)
     rows = len(one.rows.x)
     draw(Drawing(one.method, [fitted], "classification", one.rows.x, 7, DRAWS), Limits(path="plain"))
-    # The stem and two convolutions once; two and a shortcut in each of the two later stages, in every draw.
-    assert calls.count(rows) == 3 + 6 * DRAWS
+    assert calls.count(rows) == once + every_draw * DRAWS
