@@ -82,11 +82,11 @@ class SoftmaxNoise(Probe):
     def images(self, split: Split, row: int, seed: int) -> Array:
         """Return one test image under the noise of every level."""
         noise = self._noise(split, row, seed)
-        clean = split.test_x[row].astype(noise.dtype, copy=False)
-        added: Array = np.asarray(self.levels, dtype=noise.dtype)[:, None, None, None] * noise
-        if self.pixels == "float":
-            return added + clean
-        return np.asarray(np.floor((np.rint(255 * clean) + 255 * added).clip(0, 255)) / 255)
+        clean: Array = split.test_x[row].astype(noise.dtype, copy=False)
+        added = np.asarray(self.levels, dtype=noise.dtype)[:, None, None, None] * noise
+        if self.pixels == "8-bit":
+            return np.asarray(np.floor((np.rint(255 * clean) + 255 * added).clip(0, 255)) / 255)
+        return np.asarray(clean + added)
 
     def _noise(self, split: Split, row: int, seed: int) -> Array:
         """Return eps for every level `[levels, channels, height, width]`."""

@@ -15,6 +15,11 @@ SUITES = {  # of each experiment and source
     ("toy", "text"): "toy",
     ("uci", "text"): "uci",
     ("cifar10", "text"): "cifar10",
+    ("softmax", "text"): "softmax-demo",
+    ("latency", "text"): "latency",
+    ("toy", "code"): "toy-code",
+    ("cifar10", "code"): "cifar10-code",
+    ("softmax", "code"): "softmax-demo-code",
 }
 
 
