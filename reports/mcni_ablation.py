@@ -3,29 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import (
-    Block,
-    Figure,
-    Metric,
-    Report,
-    Results,
-    Section,
-    Table,
-    Text,
-    catalogue,
-    spec_or_none,
-    stats,
-    style,
-)
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, stats, style
+from bench.reports._variants import Options, swept, variants_of
 from bench.reports._words import arrow
 
-Options = Mapping[str, Any]
 Compared = Mapping[tuple[str, str, str], stats.DatasetComparison]  # by variant, dataset and metric
 NUMBERS = ["dataset", "metric", "variant", "difference", "95 % low", "95 % high"]
 
@@ -42,8 +28,9 @@ class MCNIAblation(Report):
     def section(self, results: Results) -> Section | None:
         """Return the differences that options make, or None where no method has variants."""
         blocks: list[Block] = []
+        curves = {sweep.plugin for sweep in swept(results)}  # levels of one number: the section on sensitivity has them
         for plugin, variants in variants_of(results.cells).items():
-            if len(variants) < self.variants:
+            if len(variants) < self.variants or plugin in curves:
                 continue
             reference = middle(variants)
             changes = {label: change(options, variants[reference]) for label, options in variants.items()}
@@ -90,15 +77,6 @@ class MCNIAblation(Report):
             "each by itself. With many variants some intervals miss 0 by chance."
         )
         return Figure(f"ablation-{plugin}", caption, figure, pd.DataFrame(numbers, columns=NUMBERS))
-
-
-def variants_of(cells: pd.DataFrame) -> dict[str, dict[str, Options]]:
-    """Return the labels of each plug-in with the options they stand for."""
-    found: dict[str, dict[str, Options]] = {}
-    for label, spec in cells.dropna(subset="spec").groupby("method", sort=False)["spec"].first().items():
-        if (known := spec_or_none(spec)) is not None:
-            found.setdefault(known.method.name, {})[str(label)] = known.method.options
-    return found
 
 
 def middle(variants: Mapping[str, Options]) -> str:

@@ -17,11 +17,14 @@ COLUMNS = ("name", "task", "best", "unit", "needs", "formula", "source")
 
 
 def markdown(metrics: Iterable[Metric]) -> str:
-    """Return `metrics` as Markdown tables, one per family."""
+    """Return `metrics` as Markdown tables, one per family, and those on request in one of their own."""
+    every = list(metrics)
+    always, on_request = ([m for m in every if m.on_request == asked] for asked in (False, True))
+    parts = [(family.capitalize(), list(own)) for family, own in groupby(always, lambda metric: metric.family)]
     lines: list[str] = []
-    for family, own in groupby(metrics, lambda metric: metric.family):
+    for title, own in [*parts, *([("On request", on_request)] if on_request else [])]:
         rows = [[cell.replace("|", "\\|") for cell in _cells(metric)] for metric in own]
-        lines += ["", f"### {family.capitalize()}", "", *markdown_table(COLUMNS, rows)]
+        lines += ["", f"### {title}", "", *markdown_table(COLUMNS, rows)]
     return "\n".join([*lines, ""])
 
 

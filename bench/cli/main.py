@@ -76,10 +76,11 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "metrics":
         files = registry.metric_files
         fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
-        fields += ["relative_to", "biased_in_draws"]
+        fields += ["relative_to", "biased_in_draws", "on_request"]
         rows = []
         for m in registry.metrics.values():
-            summary = f"{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}"
+            asked = "on request, " if m.on_request else ""
+            summary = f"{asked}{m.family}, {m.task}, {_better(m.direction, m.target)}, unit {m.unit}: {m.formula}"
             stated = {name: getattr(m, name) for name in fields} | {"needs": sorted(m.needs)}
             origin = {"origin": f"file {files[m.name]}"} if m.name in files else {}
             rows.append({"name": m.name, "summary": summary} | stated | origin)

@@ -19,7 +19,7 @@ from bench.history.commits import subjects
 from bench.history.identity import Form, Wanted, form_of, given_parts, lineages
 from bench.metrics import declaration
 from bench.spec.plugin import inner_spec
-from bench.spec.spec import CellSpec, spec_or_none
+from bench.spec.spec import ON_REQUEST, CellSpec, spec_or_none
 from bench.stats.tests import Array
 from bench.store.database import chunks
 from bench.store.provenance import provenance
@@ -206,7 +206,7 @@ def _plugins(spec: CellSpec) -> str:
     named = [("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)]
     for kind, plugin in [*named, *([] if inner is None else [("inner method", inner)])]:
         words.append(f"{kind} {plugin.version}{'' if plugin.origin == 'built in' else f' ({plugin.origin})'}")
-    words += [f"metric {name} ({file})" for name, file in spec.metrics.items()]
+    words += [f"metric {name} ({file})" for name, file in spec.metrics.items() if file != ON_REQUEST]
     return f"{', '.join(words)}, harness {spec.harness}"
 
 

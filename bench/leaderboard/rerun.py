@@ -16,7 +16,7 @@ from bench.plugins.registry import PluginSource, Registry
 from bench.plugins.wrapping import inner_table
 from bench.spec.plugin import inner_spec
 from bench.spec.protocol import network_table
-from bench.spec.spec import REPEATED, foreign_plugins
+from bench.spec.spec import ON_REQUEST, REPEATED, foreign_plugins
 from bench.web.names import file_name
 
 NEW_STORE = "again.db"  # in the store that has them nothing would run
@@ -139,6 +139,8 @@ def suite_text(rows: Sequence[Row], seeds: int, splits: int | None = None) -> st
     protocols = [{**row.spec.plain()["protocol"], "network": network_table(row.spec.protocol.network)} for row in rows]
     alike = all(protocol == protocols[0] for protocol in protocols)
     content: dict[str, Any] = {"title": f"{method.method} of {method.suite}, again", "seeds": seeds, "splits": splits}
+    requested = [name for name, file in method.spec.metrics.items() if file == ON_REQUEST]
+    content |= {"metrics": requested} if requested else {}
     content |= protocols[0] if alike else {}
     content["datasets"] = {}
     for row, protocol in zip(rows, protocols, strict=True):

@@ -20,6 +20,7 @@ from bench.metrics import (
     crps,
     detection,
     intervals,
+    public_code,
     quantile_scores,
     quantiles,
     regression,
@@ -34,7 +35,7 @@ from bench.metrics.metric import Metric
 GROUP = "bench.metrics"
 _REGRESSION = (regression, crps, intervals, quantiles, quantile_scores, variance_calibration)
 _CLASSIFICATION = (classification, calibration, selective, detection, uncertainty, sets)
-_PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost)
+_PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost, public_code)
 BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)
 
 

@@ -19,7 +19,7 @@ from bench.metrics.arrays import (
     require_finite,
     set_array,
 )
-from bench.metrics.class_predictions import ClassPrediction, Sets
+from bench.metrics.class_predictions import ClassPrediction, Logits, Sets
 from bench.metrics.mixture import LEVELS, Mixture
 from bench.metrics.predictions import RegressionPrediction, as_prediction
 from bench.metrics.sorting import sort_by_score
@@ -58,6 +58,7 @@ class Forecast:
     - `noise_variance`: the fitted observation noise 1/tau, original units squared (see `fit_noise_variance`).
     - `scale`: of the training targets, for standardised and min-max units.
     - `sets`: [N, C] booleans, the classes of each row's prediction set.
+    - `truth`: [N], the targets without noise, where the dataset knows them.
     - `stated`: what the draws state where that is more than points, points with a variance, or probabilities; write
       `Forecast.of(prediction, observed)`, which takes the other arrays from it.
 
@@ -72,6 +73,7 @@ class Forecast:
     scale: TargetScale | None = None
     sets: NDArray[np.bool_] | None = None
     stated: Prediction | None = None
+    truth: NDArray[Any] | None = None
 
     @classmethod
     def of(
@@ -80,6 +82,7 @@ class Forecast:
         observed: NDArray[Any],
         noise_variance: float | None = None,
         scale: TargetScale | None = None,
+        truth: NDArray[Any] | None = None,
     ) -> Self:
         """Return the forecast that is the equal mixture of the T draws of a prediction."""
         if isinstance(prediction, ClassPrediction):
@@ -87,7 +90,7 @@ class Forecast:
             return cls(
                 "classification", observed, prediction.probabilities, None, noise_variance, scale, sets, prediction
             )
-        return cls("regression", observed, prediction.centre, None, noise_variance, scale, None, prediction)
+        return cls("regression", observed, prediction.centre, None, noise_variance, scale, None, prediction, truth)
 
     def __post_init__(self) -> None:
         if self.task == "regression":
@@ -97,6 +100,8 @@ class Forecast:
             self._check_variances(draws.shape)
             if self.sets is not None:
                 raise UserError("sets belong to classification, not to regression")
+            if self.truth is not None:
+                object.__setattr__(self, "truth", float_array(self.truth, "truth", (draws.shape[1],)))
         elif self.task == "classification":
             draws = numeric_array(self.draws, "draws", (None, None, None))
             require_distributions(draws, "draws")
@@ -123,11 +128,13 @@ class Forecast:
 
     def at_rows(self, kept: BoolArray) -> "Forecast":
         """Return the forecast at some of the rows."""
+        truth = None if self.truth is None else self.truth[kept]
         if self.stated is not None:
-            return Forecast.of(self.stated.rows(kept), self.observed[kept], self.noise_variance, self.scale)
+            return Forecast.of(self.stated.rows(kept), self.observed[kept], self.noise_variance, self.scale, truth)
         stated = None if self.draw_variance is None else self.draw_variance[:, kept]
         sets = None if self.sets is None else self.sets[kept]
-        return replace(self, observed=self.observed[kept], draws=self.draws[:, kept], draw_variance=stated, sets=sets)
+        observed, draws = self.observed[kept], self.draws[:, kept]
+        return replace(self, observed=observed, draws=draws, draw_variance=stated, sets=sets, truth=truth)
 
     @property
     def draw_count(self) -> int:
@@ -244,6 +251,27 @@ class Forecast:
     def pit(self) -> FloatArray:
         """The probability integral transform F_i(y_i) of `distribution`, [N]."""
         return self._require_distribution("pit").cdf(self.observed)
+
+    @cached_property
+    def geometric_mean(self) -> FloatArray:
+        """The softmax of the mean logits, [N, C]: the geometric mean of the draws' probabilities, made to sum to 1.
+
+        Logits are log p up to a constant, so probabilities are enough. One that was rounded to 0 counts as the smallest
+        number of its type.
+        """
+        self._require_classes("geometric_mean")
+        logs: FloatArray = np.zeros(self.draws.shape[1:])
+        if isinstance(self.stated, Logits):
+            logs += self.stated.values.mean(axis=0)
+        else:
+            kind = self.draws.dtype if self.draws.dtype.kind == "f" else np.dtype(np.float64)
+            floor = float(np.finfo(kind).smallest_subnormal)
+            for draw in self.draws:  # one at a time: the float64 copy is of one draw and not of all
+                logs += np.log(np.maximum(draw.astype(np.float64), floor))
+            logs /= self.draw_count
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        shares: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+        return shares
 
     @cached_property
     def predicted(self) -> LabelArray:

@@ -1,6 +1,6 @@
 """Every metric of a forecast within groups of its rows, and of the worst group."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,14 +29,17 @@ def group_names(groups: ArrayLike, rows: int) -> list[str]:
     return names
 
 
-def score_by_group(forecast: Forecast, groups: ArrayLike) -> dict[str, float]:
+def score_by_group(forecast: Forecast, groups: ArrayLike, requested: Collection[str] = ()) -> dict[str, float]:
     """Return every metric within each group as `METRIC@group=NAME`, and of the worst group as `METRIC@worst-group`.
 
     The worst group is chosen for each metric by itself, and only where all groups have it; a metric without a better
     has none. Sagawa et al., Distributionally Robust Neural Networks, ICLR 2020, report the worst group's accuracy.
     """
     given = np.asarray(groups).astype(str)
-    by_group = {name: score(forecast.at_rows(given == name)) for name in group_names(groups, forecast.row_count)}
+    by_group = {
+        name: score(forecast.at_rows(given == name), requested=requested)
+        for name in group_names(groups, forecast.row_count)
+    }
     values = {f"{metric}@group={name}": value for name, own in by_group.items() for metric, value in own.items()}
     return values | {f"{metric}@{WORST}": value for metric, value in _worst(by_group).items()}
 

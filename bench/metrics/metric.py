@@ -18,7 +18,7 @@ Direction = Literal["lower", "higher", "target", "none"]
 PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
 NEEDS = frozenset(
     {"draws", "disagreement", "variance", "distribution", "density", "probabilities", "noise", "scale", "baseline"}
-    | {"probe", "sets"}
+    | {"probe", "sets", "truth"}
 )
 
 
@@ -31,7 +31,7 @@ class Metric:
     draw states), "distribution" (a stated variance or quantiles, or points with a fitted noise), "density" (the same
     without point masses), "probabilities" (classification), "noise" (a fitted observation noise), "scale" (of the
     training targets), "baseline" (another method's value on the same split), "sets" (prediction sets beside the
-    probabilities).
+    probabilities), "truth" (targets without noise, where the dataset knows them).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
     has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
@@ -39,7 +39,8 @@ class Metric:
 
     A metric of direction "none" (family "descriptive") describes predictions: none of its values is better, so it is
     stored and shown, and never compared, ranked or gated. One that is `biased_in_draws` has an expectation that depends
-    on the number of draws T, so methods are compared by it at equal T only.
+    on the number of draws T, so methods are compared by it at equal T only. One that is `on_request` is computed only
+    where a suite names it in `metrics`: a quantity that readers of one paper need, and no other study.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Metric:
     signed: bool = False
     biased_in_draws: bool = False
     highest: float = math.inf
+    on_request: bool = False
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
@@ -138,6 +140,7 @@ def _missing(need: str, forecast: Forecast) -> str | None:
         "noise": (forecast.noise_variance is not None, "no observation noise was fitted"),
         "scale": (forecast.scale is not None, "the scale of the training targets is unknown"),
         "sets": (forecast.sets is not None, "there are no prediction sets"),
+        "truth": (forecast.truth is not None, "the targets without noise are unknown"),
         "baseline": (False, "it is relative to a baseline"),
         "probe": (False, "a probe measures it"),
     }[need]
@@ -176,6 +179,7 @@ class Template:
     target: float | None = None
     biased_in_draws: bool = False
     highest: float = math.inf
+    on_request: bool = False
     name: str = ""
     formula: str = ""
     source: str = ""
@@ -203,5 +207,5 @@ class Template:
 
     def _metric(self, compute: Callable[[Forecast], float] | None, need: str = "", other: str | None = None) -> Metric:
         needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
-        flags = (self.signed, self.biased_in_draws, self.highest)
+        flags = (self.signed, self.biased_in_draws, self.highest, self.on_request)
         return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, *flags)

@@ -2,7 +2,7 @@
 
 import math
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from bench.errors import UserError, raise_if_stop, unknown_name
@@ -17,18 +17,19 @@ class MetricError(UserError):
     """A metric that raised, or returned something other than a number."""
 
 
-def left_out(forecast: Forecast) -> dict[str, str]:
+def left_out(forecast: Forecast, requested: Collection[str] = ()) -> dict[str, str]:
     """Return why each metric of the forecast's task that a forecast can have does not apply to this one."""
-    metrics = {name: metric for name, metric in catalogue().items() if metric.compute is not None}
-    reasons = {n: m.unmet(forecast) for n, m in metrics.items() if m.task in ("any", forecast.task)}
+    reasons = {name: metric.unmet(forecast) for name, metric in _of_task(forecast, requested).items()}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def reasons_without_value(forecast: Forecast, values: Mapping[str, float]) -> dict[str, list[str]]:
+def reasons_without_value(
+    forecast: Forecast, values: Mapping[str, float], requested: Collection[str] = ()
+) -> dict[str, list[str]]:
     """Return the metrics of the forecast's task that are not among its values, by the reason; compact to store."""
-    reasons = left_out(forecast)
-    for name, metric in catalogue().items():
-        if metric.compute is not None and metric.task in ("any", forecast.task) and name not in values:
+    reasons = left_out(forecast, requested)
+    for name in _of_task(forecast, requested):
+        if name not in values:
             reasons.setdefault(name, "it is undefined on this data")
     grouped: dict[str, list[str]] = {}
     for name, reason in reasons.items():
@@ -36,22 +37,34 @@ def reasons_without_value(forecast: Forecast, values: Mapping[str, float]) -> di
     return grouped
 
 
-def score(forecast: Forecast, names: Iterable[str] | None = None) -> dict[str, float]:
+def _of_task(forecast: Forecast, requested: Collection[str]) -> dict[str, Metric]:
+    """Return the metrics that a forecast of this task can have: those on request only where they are requested."""
+    return {
+        name: metric
+        for name, metric in catalogue().items()
+        if metric.compute is not None
+        and metric.task in ("any", forecast.task)
+        and (name in requested or not metric.on_request)
+    }
+
+
+def score(
+    forecast: Forecast, names: Iterable[str] | None = None, *, requested: Collection[str] = ()
+) -> dict[str, float]:
     """Return the value of every applicable metric, or of those of `names` that apply, in the catalogue's order.
+
+    Metrics on request are among them where they are `requested`, or in `names`.
 
     A metric is left out, never replaced by a default, where its task is another, its needs are not met (T = 1, no
     noise fitted, no scale, relative to a baseline; see `left_out`), or its value is undefined on this data (NaN).
     Infinity is a value.
     """
-    metrics = catalogue()
-    if names is not None:
-        wanted = set(names)
-        for name in sorted(wanted - metrics.keys()):
-            raise unknown_name("metric", name, metrics)
-        metrics = {name: metric for name, metric in metrics.items() if name in wanted}
+    wanted = None if names is None else set(names)
+    for name in sorted((wanted or set()) - catalogue().keys()):
+        raise unknown_name("metric", name, catalogue())
     values: dict[str, float] = {}
-    for name, metric in metrics.items():
-        if metric.compute is None or not metric.applies_to(forecast):
+    for name, metric in _of_task(forecast, requested if wanted is None else wanted).items():
+        if (wanted is not None and name not in wanted) or not metric.applies_to(forecast):
             continue
         value = compute(metric, forecast)
         if not math.isnan(value):

@@ -19,6 +19,7 @@ import numpy as np
 from bench.api import BaseMethod, Dataset, Network, Split, Wrapper
 from bench.errors import UserError, raise_if_stop
 from bench.metrics import group_names
+from bench.metrics.requests import scored_by
 from bench.plan.sizes import check_cell, check_network, check_plan
 from bench.plan.suite import Suite
 from bench.plugins.building import PluginError
@@ -226,7 +227,7 @@ def build_spec(
         method=registry.spec("method", entry.use or method[0], method[1]),
         protocol=protocol,
         space={} if protocol.search == "none" else _plain(searched),
-        metrics=registry.metric_hashes,
+        metrics=scored_by(suite.metrics, registry.metrics, registry.metric_hashes),
         split=split_of(suite, dataset[1], seed),
         seed=seed,
         harness=HARNESS,

@@ -53,6 +53,7 @@ class TrainedSubject(Subject):
 
     data: "Prepared"
     predictor: "Predictor"
+    requested: frozenset[str] = frozenset()  # metrics that are computed on request
 
     def predict(self, x: "Tensor", name: str) -> Prediction:
         """Return the prediction in original units at rows in training units; another name gives other draws."""

@@ -70,7 +70,7 @@ class RowShift(Probe):
     def measure(self, subject: TrainedSubject) -> Finding:
         """Score the drawn functions under every condition."""
         clean = forecast_of(subject)
-        finding = finding_of(subject.split, clean)
+        finding = finding_of(subject.split, clean, subject.requested)
         metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_shift = []
@@ -81,7 +81,7 @@ class RowShift(Probe):
                     other = forecast_of(replace(subject, split=split, data=data))
                 except DivergedError as error:
                     raise DivergedError(f"{error} under {shift} of severity {severity}") from None
-                values = score(other) | dict(_detection(clean, other))
+                values = score(other, requested=subject.requested) | dict(_detection(clean, other))
                 metrics |= conditioned(values, f"{shift}:{severity}")
                 by_shift.append(values)
             metrics |= conditioned(means(by_shift), f"{ALL}:{severity}")

@@ -28,21 +28,21 @@ class Score(Probe):
     def measure(self, subject: TrainedSubject) -> Finding:
         """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
         drawn = _draw(subject)
-        finding = finding_of(subject.split, drawn.forecast(subject))
+        finding = finding_of(subject.split, drawn.forecast(subject), subject.requested)
         metrics = dict(finding.metrics)
         # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
         for first in self.draws:
             if first <= drawn.test.draw_count:  # a method may have fewer functions: as many as networks
-                fewer = score(drawn.forecast(subject, first))
+                fewer = score(drawn.forecast(subject, first), requested=subject.requested)
                 metrics |= conditioned(fewer, f"T={first}")
         return replace(finding, metrics=metrics)
 
 
-def finding_of(split: Split, forecast: Forecast) -> Finding:
+def finding_of(split: Split, forecast: Forecast, requested: frozenset[str]) -> Finding:
     """Return the score of a forecast, also within the groups that the split names, and what figures are drawn from."""
-    values = score(forecast)
-    record = {"draws": forecast.draw_count, "left_out": reasons_without_value(forecast, values)}
-    by_group = {} if split.test_groups is None else score_by_group(forecast, split.test_groups)
+    values = score(forecast, requested=requested)
+    record = {"draws": forecast.draw_count, "left_out": reasons_without_value(forecast, values, requested)}
+    by_group = {} if split.test_groups is None else score_by_group(forecast, split.test_groups, requested)
     return Finding(values | by_group, _curves(split, forecast), record)
 
 
@@ -76,7 +76,7 @@ class _Draws:
         noise = None
         if self.validation is not None:
             noise = _noise(split.train_y[data.rows.calibrating.numpy()], self.validation.draws(first))
-        return Forecast.of(self.test.draws(first), split.test_y, noise, data.scale)
+        return Forecast.of(self.test.draws(first), split.test_y, noise, data.scale, split.test_truth)
 
 
 def _noise(observed: Array, prediction: Prediction) -> float | None:

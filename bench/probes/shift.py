@@ -68,14 +68,14 @@ class Shift(Probe):
         original = subject.split.test_x
         clean_subject = self._with_images(subject, original)
         clean = forecast_of(clean_subject)
-        finding = finding_of(clean_subject.split, clean)
+        finding = finding_of(clean_subject.split, clean, subject.requested)
         metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_corruption = []
             for corruption in self.corruptions:
                 images = corrupted_test_images(original, corruption, severity, subject.seed)
                 shifted = self._forecast(subject, images, f"under {corruption} of severity {severity}")
-                values = score(shifted) | dict(_detection(clean, shifted))
+                values = score(shifted, requested=subject.requested) | dict(_detection(clean, shifted))
                 metrics |= conditioned(values, f"{corruption}:{severity}")
                 by_corruption.append(values)
             metrics |= conditioned(means(by_corruption), f"{ALL}:{severity}")

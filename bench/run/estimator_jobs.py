@@ -78,11 +78,13 @@ def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSu
         data = prepare(job.split, job.protocol, job.seed, "cpu", held)
         parts.append(Part(_fitted(job, estimator, data, stream(job.seed, "calibration", fold)).predictor, data))
     predictor = calibrated(job, parts, whole)
-    subject = TrainedSubject(estimator, job.network, job.protocol, job.split, job.seed, whole, predictor)
+    own = (job.protocol, job.split, job.seed, whole, predictor, job.requested)
+    subject = TrainedSubject(estimator, job.network, *own)
     return subject, predictor.doubts
 
 
 def _fitted(job: Job, estimator: Estimator, data: Prepared, seed: int) -> TrainedSubject:
     problem = job.split.problem
     predictor = fit_estimator(estimator, problem, data, network_factory(job.network, problem), seed)
-    return TrainedSubject(estimator, job.network, job.protocol, job.split, seed, data, predictor)
+    own = (job.protocol, job.split, seed, data, predictor, job.requested)
+    return TrainedSubject(estimator, job.network, *own)

@@ -43,6 +43,7 @@ class Job:
     checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
+    requested: frozenset[str] = frozenset()  # the metrics on request that its suite names
     fitted: dict[Place, Fitted] = field(default_factory=dict)
     registry: Registry = field(default_factory=Registry)  # where its network is found
     wrapper: Wrapper | None = None  # around the method

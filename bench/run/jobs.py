@@ -263,7 +263,9 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         whole = data.of(job)
         try:
             predictor, doubts = _predictor(job, method, networks, data, limits)
-            subject = TrainedSubject(method, job.network, job.protocol, job.split, job.seed, whole, predictor)
+            subject = TrainedSubject(
+                method, job.network, job.protocol, job.split, job.seed, whole, predictor, job.requested
+            )
             found = job.probe.measure(subject)
         except DivergedError as error:
             return Outcome("diverged", str(error), training=record)

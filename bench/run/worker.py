@@ -19,6 +19,7 @@ from bench.api import Dataset, Split, Wrapper
 from bench.errors import UserError, raise_if_stop
 from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
+from bench.metrics.requests import requested_metrics, scored_by
 from bench.plan.cells import checked, fingerprint
 from bench.plugins.faults import explain
 from bench.plugins.registry import Kind, Registry
@@ -26,7 +27,7 @@ from bench.run.job import Job, JobEvent, error_text, until_error
 from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
-from bench.spec.spec import HARNESS, CellSpec, read_spec
+from bench.spec.spec import HARNESS, ON_REQUEST, CellSpec, read_spec
 from bench.training.checkpoints import place_of
 from bench.training.forms import read_form
 from bench.training.limits import Limits
@@ -201,21 +202,23 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         "wrapper": wrapper,
         "repeats": dataset.repeats,
         "form": read_form(item.form),
+        "requested": requested_metrics(spec.metrics, _registry(plugins).metrics),
     }
     return Job(method, spec.protocol, split, spec.seed, *about, **there)
 
 
 def _metrics(spec: CellSpec, plugins: tuple[PluginFile, ...]) -> dict[str, str]:
-    """Return the metrics of this worker's plug-in files; raises if they are not those that the cell is scored by."""
-    own = _registry(plugins).metric_hashes
+    """Return by which metrics this worker would score the cell; raises if they are not those of its specification."""
+    registry = _registry(plugins)
+    own = scored_by(spec.metrics, registry.metrics, registry.metric_hashes)
     if own == spec.metrics:
         return own
     names = sorted(name for name in {*own, *spec.metrics} if own.get(name) != spec.metrics.get(name))
     lacks = [name for name in names if name in spec.metrics]
     need = "give the file with --plugin, unchanged" if lacks else "leave out the file that declares it"
-    raise UserError(
-        f"this worker has other metrics in plug-in files than the cell is scored by ({', '.join(names)}); {need}"
-    )
+    if any(spec.metrics.get(name) == ON_REQUEST for name in names):
+        need = "it needs a newer uqbench"
+    raise UserError(f"this worker has other metrics than the cell is scored by ({', '.join(names)}); {need}")
 
 
 def _plugin(kind: Kind, wanted: PluginSpec, plugins: tuple[PluginFile, ...]) -> tuple[Any, PluginSpec]:

@@ -19,6 +19,7 @@ from bench.spec.protocol import Protocol
 
 FORMAT = 2  # of the text: raise it when a field is renamed or removed, and teach `read_spec` the earlier form
 HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
+ON_REQUEST = "on request"  # in the place of the hash of a file: a metric that is computed only where a suite names it
 
 _CLOSED = ConfigDict(extra="forbid")
 
@@ -40,7 +41,8 @@ class CellSpec:
     method: PluginSpec
     protocol: Protocol
     space: dict[str, list[Any]] = Field(default_factory=dict)  # the options of the method that are searched
-    metrics: dict[str, StrictStr] = Field(default_factory=dict)  # those of plug-in files, with the hash of the file
+    # Those of plug-in files, with the hash of the file, and those on request.
+    metrics: dict[str, StrictStr] = Field(default_factory=dict)
     split: StrictInt
     seed: StrictInt
     harness: StrictInt
@@ -117,7 +119,7 @@ def foreign_plugins(spec: CellSpec) -> dict[str, str]:
     made = [("method", spec.method), ("dataset", spec.dataset), ("network", spec.protocol.network)]
     made += [] if inner is None else [("method", inner)]
     found = {f"{kind} {each.name}": each.origin for kind, each in made if each.origin != "built in"}
-    return found | {f"metric {name}": file for name, file in spec.metrics.items()}
+    return found | {f"metric {name}": file for name, file in spec.metrics.items() if file != ON_REQUEST}
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

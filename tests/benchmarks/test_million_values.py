@@ -23,7 +23,8 @@ SEEDS, METRICS = 50, 50
 
 def metrics_of(task: str) -> list[str]:
     """Return 50 names of metrics that a forecast of the task has, some of them of fewer draws."""
-    own = [m.name for m in catalogue().values() if m.compute is not None and m.task in (task, "any") and m.has_better]
+    every = [m for m in catalogue().values() if m.compute is not None and not m.on_request]
+    own = [m.name for m in every if m.task in (task, "any") and m.has_better]
     return [*own, *(f"{name}@T={draws}" for draws in (1, 10) for name in own)][:METRICS]
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from bench.api import Figure, Section, Table
-from bench.reports.mcni_ablation import MCNIAblation, change, middle, variants_of
+from bench.reports._variants import variants_of
+from bench.reports.mcni_ablation import MCNIAblation, change, middle
 from bench.stats import Measure, compare
 from bench.testing.report_results import ExampleResults
 from tests.fixtures.results import cell, spec

@@ -22,7 +22,7 @@ from bench.run.worker import WorkItem, WorkOrder, run_order
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
-from bench.spec.spec import FORMAT, CellSpec, SpecError, read_spec, spec_or_none
+from bench.spec.spec import FORMAT, ON_REQUEST, CellSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
 from bench.training.checkpoints import place_of
 
@@ -218,6 +218,12 @@ def test_a_rerun_names_a_built_in_suite_only_for_its_very_cells(name: str) -> No
 def test_the_suite_file_of_a_rerun_says_every_field(name: str) -> None:
     same = suite_text([row_of(SPEC)], 1) == suite_text([row_of(changed(SPEC, name))], 1)
     assert same is (name in NOT_IN_SUITES)
+
+
+def test_the_suite_file_of_a_rerun_names_the_metrics_on_request() -> None:
+    asked = replace(SPEC, metrics={"mpiw_captured": ON_REQUEST, "own_bias": "0123456789abcdef"})
+    assert 'metrics = ["mpiw_captured"]' in suite_text([row_of(asked)], 1)
+    assert "metrics" not in suite_text([row_of(SPEC)], 1)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"), kw_only=True)

@@ -1,0 +1,214 @@
+"""At equal cost: every other method against MCNI with as many forward passes as the method uses itself."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.reports._variants import variants_of
+from bench.reports._words import arrow, band, labelled, methods_of, metrics_of, plural, probability
+
+METRICS = 2  # of each task: the first that the suite names
+PLACE = ["dataset", "split", "method", "seed"]
+INTRODUCTION = (
+    "The cost of a prediction is the number of forward passes: T draws of one network, or one pass of each network of "
+    "an ensemble. Each method is compared with {references} at as many draws as the method has passes: the first ones, "
+    "since draw t is the same function whatever T is. The cost of training stands beside it: the networks trained, and "
+    "the epochs of all of them together as a multiple of the reference's. How long a pass takes is not part of this; "
+    "latency suites measure it. Options are those of the suite, so a difference is one between these settings."
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one method costs on one dataset."""
+
+    passes: int
+    networks: int | None  # None: it is no network
+    epochs: float  # of all networks together, mean over repeats; NaN: it has none
+
+
+Costs = Mapping[tuple[str, str], Cost]  # by dataset and method
+
+
+@dataclass(frozen=True)
+class EqualCost(Report):
+    """Tables and a figure where a suite scores MCNI at several numbers of draws, beside other methods."""
+
+    references: tuple[str, ...] = ("mcni-fixed", "mcni-learned")  # plug-ins
+
+    order = 31
+
+    def section(self, results: Results) -> Section | None:
+        """Return the comparisons with each reference, or None where none is scored at several numbers of draws."""
+        plugins = variants_of(results.cells)
+        labels = [label for name in self.references for label in plugins.get(name, {})]
+        costs = costs_of(results.cells)
+        rows = by_passes(results.frame, costs)
+        counts = rows.groupby("method")["passes"].nunique()
+        known = [label for label in labels if counts.get(label, 0) > 1]
+        others = [method for method in methods_of(results.frame) if method not in labels]
+        if not known or not others:
+            return None
+        blocks: list[Block] = []
+        metrics = _metrics(results)
+        for reference in known:
+            for metric in metrics:
+                own = rows[rows["metric"] == metric.name]
+                blocks += _against(results.cells, own, reference, others, metric, costs)
+        if not blocks:
+            return None
+        drawn = {metric: rows[rows["metric"] == metric.name] for metric in metrics}
+        blocks += [_figure(metric, own) for metric, own in drawn.items() if len(own)]
+        return Section("At equal cost", [Text(INTRODUCTION.format(references=" and ".join(known))), *blocks])
+
+
+def _metrics(results: Results) -> list[Metric]:
+    """Return the first metrics of each task."""
+    chosen = [m for m in metrics_of(results) if m.has_better and m.family != "cost" and m.relative_to is None]
+    plain = [metric for metric in chosen if "@" not in metric.name]
+    tasks = {metric.task: [m for m in plain if m.task == metric.task][:METRICS] for metric in plain}
+    return [metric for own in tasks.values() for metric in own]
+
+
+def costs_of(cells: pd.DataFrame) -> dict[tuple[str, str], Cost]:
+    """Return the cost of every method on every dataset, from the records of its cells."""
+    found: dict[tuple[str, str], Cost] = {}
+    for (dataset, method), own in cells[cells["status"] == "ok"].groupby(["dataset", "method"], sort=False):
+        records = [json.loads(text) for text in own["training"] if isinstance(text, str)]
+        draws = {record["draws"] for record in records if isinstance(record.get("draws"), int)}
+        if len(draws) != 1:
+            continue  # a method whose draws differ from repeat to repeat has no one cost
+        epochs = [record["epochs"] for record in records if record.get("epochs")]
+        networks = len(epochs[0]) if epochs else None
+        total = float(np.mean([sum(each) for each in epochs])) if epochs else math.nan
+        found[str(dataset), str(method)] = Cost(draws.pop(), networks, total)
+    return found
+
+
+def by_passes(frame: pd.DataFrame, costs: Costs) -> pd.DataFrame:
+    """Return the values whose number of passes is known: those under a condition T=..., and those of all draws."""
+    parts = frame["metric"].str.extract(r"^([^@]+)@T=(\d+)$")
+    some = parts[0].notna()
+    first = frame[some].assign(metric=parts.loc[some, 0], passes=parts.loc[some, 1].astype(int))
+    plain = frame[~frame["metric"].str.contains("@")]
+    places = zip(plain["dataset"], plain["method"], strict=True)
+    all_draws = plain.assign(passes=[costs[place].passes if place in costs else 0 for place in places])
+    both = pd.concat([all_draws[all_draws["passes"] > 0], first])
+    return both.drop_duplicates([*PLACE, "metric", "passes"])  # the suite may name the number of all draws, too
+
+
+def _against(
+    cells: pd.DataFrame, rows: pd.DataFrame, reference: str, others: Sequence[str], metric: Metric, costs: Costs
+) -> list[Block]:
+    """Return the comparison of all other methods with a reference by one metric; [] where nothing can be compared."""
+    frame, absent = _at_equal_passes(rows, reference, others, metric, costs)
+    measures = [replace(metric, name=str(name)) for name in sorted(frame["metric"].unique())]
+    compared = stats.compare_each(frame, others, reference, measures, cells=cells) if measures else []
+    found = [(one.a, row) for one in compared for row in one.rows if row.pairs]
+    if not found:
+        return []
+    tests = sum(not math.isnan(row.p) for _, row in found)
+    caption = (
+        f"{metric.name} {arrow(metric)} of each method minus that of {reference} with as many passes, on the same "
+        f"repeat; p corrected over the {plural(tests, 'test')} of this table (Holm)"
+    )
+    data = pd.DataFrame([_row(method, row, reference, costs) for method, row in found])
+    data = data.sort_values(["dataset", "passes", "method"], kind="stable")
+    name = f"equal-cost-{metric.name}-{reference}"
+    return [Text(_sentence(metric, reference, found, absent)), Table(caption, data, name=name)]
+
+
+def _at_equal_passes(
+    rows: pd.DataFrame, reference: str, others: Sequence[str], metric: Metric, costs: Costs
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the values of each method with all its passes and the reference's with as many, as `METRIC@T=passes`.
+
+    Also the methods for which the reference has no value at their number of passes.
+    """
+    places = dict(iter(rows.groupby(["dataset", "method", "passes"], sort=False)))
+    parts, absent = [rows.iloc[:0]], []
+    for (dataset, method), cost in costs.items():
+        if method not in others or (dataset, method, cost.passes) not in places:
+            continue
+        if (dataset, reference, cost.passes) not in places:
+            absent.append(f"{method} on {dataset} (T = {cost.passes})")
+            continue
+        both = (places[dataset, name, cost.passes] for name in (method, reference))
+        parts += [own.assign(metric=f"{metric.name}@T={cost.passes}") for own in both]
+    # Methods with the same number of passes share the reference's values.
+    return pd.concat(parts)[[*PLACE, "metric", "value"]].drop_duplicates([*PLACE, "metric"]), absent
+
+
+def _row(method: str, row: stats.DatasetComparison, reference: str, costs: Costs) -> dict[str, object]:
+    cost, base = costs[row.dataset, method], costs.get((row.dataset, reference))
+    ratio = cost.epochs / base.epochs if base is not None and base.epochs > 0 else math.nan
+    return {
+        "dataset": row.dataset,
+        "method": method,
+        "passes": cost.passes,
+        "networks": "–" if cost.networks is None else cost.networks,
+        "epochs trained": "–" if math.isnan(ratio) else f"{ratio:.2g} x",
+        "mean": row.mean_a,
+        f"{reference}, as many passes": row.mean_b,
+        "difference": row.difference,
+        "95 % low": row.interval.low if row.interval else math.nan,
+        "95 % high": row.interval.high if row.interval else math.nan,
+        "n": row.pairs,
+        "p": probability(row.p_adjusted),
+        "verdict": row.verdict,
+    }
+
+
+def _sentence(
+    metric: Metric, reference: str, rows: Sequence[tuple[str, stats.DatasetComparison]], absent: Sequence[str]
+) -> str:
+    """Return which methods were shown to be better or worse, and what could not be seen."""
+    texts = []
+    for word in ("better", "worse"):
+        own: dict[str, list[str]] = {}
+        for method, row in rows:
+            if row.verdict == word:
+                own.setdefault(method, []).append(row.dataset)
+        if own:
+            names = ", ".join(f"{method} ({', '.join(datasets)})" for method, datasets in own.items())
+            texts.append(f"{word} than {reference} with as many passes: {names}")
+    open_rows = sum(row.verdict not in ("better", "worse") for _, row in rows)
+    texts = texts or [f"no method was shown to be better or worse than {reference} with as many passes"]
+    rest = f" {plural(open_rows, 'comparison')} of {len(rows)} showed no difference." if open_rows else ""
+    left = f" Not compared, because {reference} is not scored at that T: {', '.join(absent)}." if absent else ""
+    return f"By {metric.name}: {'; '.join(texts)}.{rest}{left}"
+
+
+def _figure(metric: Metric, rows: pd.DataFrame) -> Figure:
+    """Draw the metric by number of passes, one panel per dataset."""
+    numbers: list[dict[str, object]] = []
+    datasets = [str(name) for name in sorted(rows["dataset"].unique())]
+    with style.house_style():
+        figure, axes = style.panels(len(datasets), width=3.5, height=2.8)
+        for axis, dataset in zip(axes, datasets, strict=True):
+            for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
+                look = style.look(str(method))
+                table = own.pivot_table(index=["split", "seed"], columns="passes", values="value").dropna()
+                if table.empty:
+                    continue
+                mean, low, high = band(table.to_numpy(dtype=float), metric.value_range)
+                axis.plot(table.columns, mean, **{**look.of_points(4), **look.of_line()})
+                axis.fill_between(table.columns, low, high, **look.of_band(0.08))
+                for place, count in enumerate(table.columns):
+                    ends = {"mean": mean[place], "low": low[place], "high": high[place]}
+                    numbers.append({"dataset": dataset, "method": str(method), "passes": int(count), **ends})
+            style.plain_logarithmic(axis, x=True)
+            axis.set_title(f"{style.short(dataset)} {arrow(metric)}", parse_math=False)
+            axis.set_xlabel("forward passes T")
+            axis.set_ylabel(labelled(metric))
+        style.legend(figure, methods_of(rows), points=True)
+    caption = (
+        f"{metric.name} {arrow(metric)} by the number of forward passes: mean over repeats, shaded: its 95 % interval. "
+        "An ensemble ends at its number of networks."
+    )
+    return Figure(f"equal-cost-{metric.name}", caption, figure, pd.DataFrame(numbers))
