@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bench.errors import UserError
+    from bench.reproduction import Reproduced, reproduce
     from bench.run.options import RunOptions
     from bench.stats import Margin, Settings
     from bench.workflow import (
@@ -33,9 +34,9 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 __version__ = "0.1.0"
 
-__all__ = ["Margin", "Rankings", "RunOptions", "Settings", "SuiteRun", "UserError"]
+__all__ = ["Margin", "Rankings", "Reproduced", "RunOptions", "Settings", "SuiteRun", "UserError"]
 __all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]
-__all__ += ["write_leaderboard", "write_report"]
+__all__ += ["reproduce", "write_leaderboard", "write_report"]
 
 
 if not TYPE_CHECKING:  # a type checker sees the names above, and no others
@@ -47,9 +48,9 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and no others
             from bench import stats
 
             return getattr(stats, name)
-        from bench import workflow
+        from bench import reproduction, workflow
 
-        return getattr(workflow, name)
+        return getattr(reproduction if name in ("Reproduced", "reproduce") else workflow, name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -263,6 +263,8 @@ def _one(row: stats.DatasetComparison, margin: bool = False) -> str:
     ends = f" [{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
     p = "" if math.isnan(row.p) else f", p {probability(row.p)}"
     within = f", margin {row.margin:.3g}" if margin and not math.isnan(row.margin) else ""
+    if not margin and row.p >= SETTINGS.alpha > row.equivalence_p:
+        within = f", equivalent within {row.margin:.3g}"
     return f"{row.mean_a:.4g} to {row.mean_b:.4g}, difference {row.difference:+.3g}{ends}{p}{within}, n {row.pairs}"
 
 

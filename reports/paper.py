@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, Facts, Report, Results, Section, Table, Text
+from bench.api import Block, Facts, Report, Reproduction, Results, Section, Table, Text
 from bench.reports._paper_claims import VERDICTS
-from bench.reports._paper_experiments import Found, JudgedClaim, find, judge_claims, reference
+from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
+from bench.reports._paper_runs import reproductions
 from bench.reports._words import plural
 
 FIGURES = (
@@ -62,10 +63,23 @@ class Paper(Report):
             blocks.append(Table("Figures of the paper, and ours", data, name="figures"))
         return Section("Paper reproduction", blocks)
 
+    def reproductions(self) -> Mapping[str, Reproduction]:
+        """Return the experiments that 'uqbench reproduce' repeats."""
+        return reproductions()
+
+    def verdicts(self, suites: Sequence[Results]) -> Sequence[str]:
+        """Return with what the suites were compared, and the verdict on each claim that they can decide."""
+        paper = reference()
+        found = {name: find(name, suites) for name in paper["experiments"]}
+        held = {name: one for name, one in found.items() if isinstance(one, Found)}
+        lines = [_compared_with(paper["experiments"][name], one) for name, one in held.items()]
+        tested = [one for one in judge_claims(found, suites) if one.judged.verdict not in UNDECIDED]
+        return [*lines, *(f"{one.verdict}: {one.claim['text']} ({one.claim['place']})" for one in tested)]
+
 
 def _families(judged: Sequence[JudgedClaim]) -> str:
     """Return what the tests of all claims add up to."""
-    tested = sum(one.judged.verdict not in ("not run", "no experiment") for one in judged)
+    tested = sum(one.judged.verdict not in UNDECIDED for one in judged)
     return (
         "Each claim is tested at 5 %, its parts are combined by partial conjunction (Benjamini and Heller 2008): of "
         f"{plural(tested, 'claim')} that were tested, up to {0.05 * tested:.2g} would be decided wrongly by chance."

@@ -37,6 +37,7 @@ ROOMS = [
     "leaderboard",
     "testing",
     "workflow",
+    "reproduction",
     "cli",
 ]
 HEAVY = {"torch", "pandas", "scipy", "seaborn", "matplotlib", "sklearn", "numpy", "sqlalchemy", "pydantic"}

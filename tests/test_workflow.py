@@ -53,7 +53,7 @@ def test_the_document_s_example_runs(
 def test_the_exported_names_are_those_that_type_checkers_see() -> None:
     tree = ast.parse((ROOT / "bench" / "__init__.py").read_text("utf-8"))
     checked = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(bench.__all__) == checked - {"TYPE_CHECKING", "Any", "workflow", "stats"}
+    assert set(bench.__all__) == checked - {"TYPE_CHECKING", "Any", "reproduction", "workflow", "stats"}
     assert bench.Settings is stats.Settings
     assert all(getattr(bench, name) is getattr(workflow, name) for name in bench.__all__ if hasattr(workflow, name))
     assert set(bench.__all__) <= set(dir(bench))

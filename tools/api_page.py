@@ -41,7 +41,8 @@ SECTIONS = {
     "download extract by_hand import_torchvision corruptions",
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
-    "Reports": "Report Results Curves Section Block Text Facts Table Figure catalogue declaration condition "
+    "Reports": "Report Results Curves Section Block Text Facts Table Figure "
+    "Reproduction SuitePart Measured catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec read_spec "
     "spec_or_none stats style",
     "All plug-ins": "UserError unknown_name options float_options",

@@ -28,9 +28,12 @@ from bench.api.report import Block as Block
 from bench.api.report import Curves as Curves
 from bench.api.report import Facts as Facts
 from bench.api.report import Figure as Figure
+from bench.api.report import Measured as Measured
 from bench.api.report import Report as Report
+from bench.api.report import Reproduction as Reproduction
 from bench.api.report import Results as Results
 from bench.api.report import Section as Section
+from bench.api.report import SuitePart as SuitePart
 from bench.api.report import Table as Table
 from bench.api.report import Text as Text
 from bench.api.style import Look as Look

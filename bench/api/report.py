@@ -1,7 +1,7 @@
 """A report turns the results of a suite into sections of text, tables and figures. Nothing here loads torch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from bench.api.dataset import Array
@@ -113,6 +113,33 @@ class Section:
     blocks: Sequence[Block]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a run took somewhere: the seconds of its workers added up, and those of the calibration there."""
+
+    seconds: float
+    calibration: float  # as `bench.machine.speed` measures it
+
+
+@dataclass(frozen=True)
+class SuitePart:
+    """A suite, or a part of it, that repeats a published experiment."""
+
+    suite: str
+    seeds: int | None = None  # None: as many as the suite has
+    datasets: Sequence[str] = ()  # none: all that the suite has
+    changes: Mapping[str, object] = field(default_factory=dict)  # of keys of the suite
+    measured: Measured | None = None  # how long it took
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published experiment that `uqbench reproduce` repeats: under each protocol a short form and the full one."""
+
+    title: str
+    parts: Mapping[str, tuple[SuitePart, SuitePart]]  # by protocol, the default first; the same twice where it is short
+
+
 class Report:
     """A section of a report. Subclass it as a frozen dataclass whose fields are its options."""
 
@@ -126,3 +153,11 @@ class Report:
     def overall(self, suites: Sequence[Results]) -> Section | None:
         """Return a section about all suites of the page together, or None; it stands before those of the suites."""
         return None
+
+    def reproductions(self) -> Mapping[str, Reproduction]:
+        """Return the published experiments, by name, that 'uqbench reproduce' repeats for this report."""
+        return {}
+
+    def verdicts(self, suites: Sequence[Results]) -> Sequence[str]:
+        """Return what the results say about published experiments, as lines for a terminal."""
+        return ()

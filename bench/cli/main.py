@@ -24,6 +24,7 @@ from bench.cli.options import (
 )
 from bench.cli.output import Group, discard_unwritable, echo, end, occupy_descriptors
 from bench.cli.plugins import new, verify
+from bench.cli.reproduce import reproduce
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
 from bench.cli.store import COMMANDS as STORE_COMMANDS
@@ -44,15 +45,15 @@ def app() -> None:
     """
 
 
-LISTED = ("methods", "datasets", "networks", "suites", "metrics", "reports")
+LISTED = ("methods", "datasets", "networks", "suites", "metrics", "reports", "experiments")
 
 
 @app.command("list")
-@click.argument("what", metavar="methods|datasets|networks|suites|metrics|reports")
+@click.argument("what", metavar="methods|datasets|networks|suites|metrics|reports|experiments")
 @json_option
 @plugin_option
 def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
-    """List the methods, datasets, networks, suites, metrics or reports."""
+    """List the methods, datasets, networks, suites, metrics, reports or published experiments."""
     if what not in LISTED:
         raise unknown_name("list", what, LISTED)
     rows = _rows(what, plugins)
@@ -73,6 +74,10 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     from bench.plugins.registry import Registry
 
     registry = Registry([Path(p) for p in plugins])
+    if what == "experiments":
+        from bench.reproduction import experiments
+
+        return [{"name": name, "summary": one.title} for name, (_, one) in experiments(registry).items()]
     if what == "metrics":
         files = registry.metric_files
         fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
@@ -129,7 +134,7 @@ def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) 
         end(1)
 
 
-OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank)
+OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank, reproduce)
 for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 

@@ -64,10 +64,10 @@ def run(
         return
     done = run_suite(suite, **part, plugins=plugins, store=store, options=compute)
     with closing(done.store):
-        _print_summary(done.summary, done.suite.name, done.store.address, as_json)
+        print_summary(done.summary, done.suite.name, done.store.address, as_json)
         if not as_json:
             _show_results(done)
-    _end(done.summary, done.stopped_by)
+    end_of_run(done.summary, done.stopped_by)
 
 
 def _show_results(run: "SuiteRun") -> None:
@@ -115,11 +115,11 @@ def retry(
         cells = results.failed(suite)
         with progress_bar("retry", len(cells)) as monitor:
             summary = rerun(cells, registry_of(plugins), results, compute.settings(), monitor)
-    _print_summary(summary, "retry", results.address, as_json)
-    _end(summary, monitor.stop.signal)
+    print_summary(summary, "retry", results.address, as_json)
+    end_of_run(summary, monitor.stop.signal)
 
 
-def _end(summary: "Summary", stopped_by: int | None) -> None:
+def end_of_run(summary: "Summary", stopped_by: int | None) -> None:
     """Exit with the code of how the run ended."""
     if summary.left:
         how, code = ("stopped", 128 + stopped_by) if stopped_by is not None else ("the run ended too early", 1)
@@ -172,7 +172,8 @@ def _print_plan(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
+def print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
+    """Print what a run did."""
     if as_json:
         counts = {name: getattr(summary, name) for name in ("stored", "skipped", "elsewhere", "diverged", "left")}
         content = {
