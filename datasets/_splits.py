@@ -17,6 +17,13 @@ def published_indices(rows: int, split: int) -> tuple[Array, Array]:
     return order[:train], order[train:]
 
 
+def random_indices(rows: int, split: int, share: float) -> tuple[Array, Array]:
+    """Return training and test rows of a random split, which its number determines."""
+    order = np.random.default_rng(split).permutation(rows)
+    test = round(share * rows)
+    return order[test:], order[:test]
+
+
 def gap_indices(values: Array) -> tuple[Array, Array]:
     """Return training and test rows of a gap split: the middle third of the rows, ordered by one feature, is held out.
 

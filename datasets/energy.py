@@ -10,7 +10,7 @@ from bench.datasets._uci import COLLECTION, Uci, published
 
 @dataclass(frozen=True)
 class Energy(Uci):
-    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+    """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
     files = (published("energy", "energy", 35309, "7f8bf024cea437267d56be99b7af7bb3faebec8a7bccfbb20d06d52d9372a950"),)
     source = f"UCI 242, archive.ics.uci.edu/dataset/242; {COLLECTION}"

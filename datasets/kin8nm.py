@@ -10,7 +10,7 @@ from bench.datasets._uci import COLLECTION, Uci, published
 
 @dataclass(frozen=True)
 class Kin8nm(Uci):
-    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+    """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
     files = (
         published("kin8nm", "kin8nm", 1187840, "a694ce0c7a21390f2bd2a205c36f2482cd974637a207038696716e22f3bbe810"),

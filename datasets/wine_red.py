@@ -10,7 +10,7 @@ from bench.datasets._uci import COLLECTION, Uci, published, straddling
 
 @dataclass(frozen=True)
 class WineRed(Uci):
-    """The 20 published splits, or with `splits = "gap"` one for each feature: its middle third is held out."""
+    """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
     files = (
         published(

@@ -142,7 +142,7 @@ def _missing(need: str, forecast: Forecast) -> str | None:
         "sets": (forecast.sets is not None, "there are no prediction sets"),
         "truth": (forecast.truth is not None, "the targets without noise are unknown"),
         "baseline": (False, "it is relative to a baseline"),
-        "probe": (False, "a probe measures it"),
+        "probe": (False, "a probe or a search measures it"),
     }[need]
     return None if has else reason
 

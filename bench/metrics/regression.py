@@ -137,6 +137,12 @@ METRICS: tuple[Metric, ...] = (
         "1 - sum_i (y_i - m_i)^2 / sum_i (y_i - mean(y))^2, the same in every unit of the target",
         "Draper and Smith, Applied Regression Analysis, 1998",
     ).by(lambda f: r_squared(f.observed, f.mean)),
+    Template("regression", "predictive", "standardised")(
+        "cv_mse",
+        "mean over the folds of a search of the mean squared error at held-out rows, targets standardised, of the "
+        "chosen configuration",
+        "github.com/peace-andjoy/noise_injection_uncertainty, regression/predictive_performance_cv.py",
+    ).by_probe(),
     _nat("nll_mc", "mean_i -log N(y_i; m_i, s_i^2), s_i^2 the variance over draws alone", PAPER, needs="draws").by(
         lambda f: gaussian_nll(f.observed, f.mean, f.spread)
     ),

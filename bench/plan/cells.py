@@ -203,6 +203,9 @@ def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "
     where = f"{suite.where}: {places[0] if places else ''}network"
     network: Network = registry.make("network", wanted.name, wanted.options, where)
     check_network(network, where)
+    if changed := suite.protocol_for(dataset, method).search_network:
+        where = f"{suite.where}: search_network"
+        check_network(registry.make("network", wanted.name, {**wanted.options, **changed}, where), where)
     return network
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from bench.api import Estimator
 from bench.api.tape import stream
+from bench.errors import UserError
 from bench.machine.memory import PeakMemory
 from bench.probes.base import DivergedError, TrainedSubject
 from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value, until_error
@@ -33,6 +34,8 @@ def _events(job: Job) -> Iterator[JobEvent]:
 
 def _search(job: Job) -> Selection:
     """Fit all configurations on all folds, with the same seed on a fold."""
+    if job.protocol.scale_by == "each-part":
+        raise UserError('scale_by = "each-part" has no units in which to judge the predictions of an estimator')
     tried = job.configurations()
     parts = [
         prepare(job.split, job.protocol, job.seed, "cpu", fold)
@@ -63,7 +66,8 @@ def _measured(job: Job) -> Outcome:
         return Outcome("diverged", str(error), training=record)
     training = {**record, "memory_mib": memory.growth(), **found.record}
     message = "; ".join([*doubts, *found.doubts])
-    return Outcome("ok", message, metrics=found.metrics, training=training, arrays=found.arrays)
+    metrics = {**found.metrics, **job.search_metrics()}
+    return Outcome("ok", message, metrics=metrics, training=training, arrays=found.arrays)
 
 
 def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSubject, Sequence[str]]:

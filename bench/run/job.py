@@ -22,6 +22,7 @@ from bench.training.predictors import NotFiniteError
 from bench.training.rows import Prepared
 from bench.training.search import Configuration, Selection, configurations
 from bench.training.stack import Progress
+from bench.training.validation import validates_squared_error
 from bench.training.wrapped import Calibrated, Part, calibrate
 
 UNTRAINED = {"epochs": [0], "train_loss": [None], "validation_loss": [None]}  # the record of a cell without networks
@@ -50,10 +51,13 @@ class Job:
     form: Form | None = None  # of its training, where it is computed again; None: the one that pays
     repeats: Replication | None = None  # what the dataset declares of its splits; None: nothing is recorded
     network: Network = field(init=False)
+    search_network: Network = field(init=False)  # of its search, which may differ from the network in some options
     probe: Probe = field(init=False)
 
     def __post_init__(self) -> None:
-        self.network = self.registry.make("network", self.protocol.network.name, self.protocol.network.options)
+        kind, options = self.protocol.network.name, self.protocol.network.options
+        self.network = self.registry.make("network", kind, options)
+        self.search_network = self.registry.make("network", kind, {**options, **self.protocol.search_network})
         self.probe = make_probe(self.protocol.probe)
         if self.form is None and not self.method.alone:
             self.form = self._form_that_pays()
@@ -99,6 +103,17 @@ class Job:
             return {"search": self.selection.record()}
         given = self.configurations()
         return {"search": {"chosen": {**given[0].training, **given[0].method}, "configurations": 1}} if given else {}
+
+    def search_metrics(self) -> dict[str, float]:
+        """Return what the search has measured, where its losses are squared errors of standardised targets."""
+        protocol = self.protocol
+        if self.selection is None or protocol.search_by != "loss" or not protocol.scale_targets:
+            return {}
+        squared = self.method.alone or validates_squared_error(self.method, protocol.training)
+        best = self.selection.best
+        if best is None or self.split.task != "regression" or not squared:
+            return {}
+        return {"cv_mse": self.selection.means[best]}
 
     def nothing_chosen(self) -> Outcome | None:
         """Return the outcome of a search that found no usable configuration, or None."""

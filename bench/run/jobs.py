@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array, Method
+from bench.api import Array, Method, Network
 from bench.api.tape import stream
 from bench.errors import raise_if_stop
 from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
@@ -24,13 +24,14 @@ from bench.training.checkpoints import name_of
 from bench.training.divergence import first_not_finite
 from bench.training.fit import fit_with_progress
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, finish, held_out_loss, training_form
+from bench.training.member import Fitted, Member, Team, finish, training_form
 from bench.training.network_factory import network_factory
 from bench.training.predictors import Networks, Predictor
 from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
 from bench.training.stack import Progress
 from bench.training.stacked_calls import graphs_remembered
+from bench.training.validation import held_out_loss
 from bench.training.wrapped import Part, rows_for_inner
 
 
@@ -146,7 +147,9 @@ def _searched(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tupl
             _, form = training_form(method)
             for fold in range(count):
                 seed = stream(job.seed, "fold", fold)
-                members.append(_member(job, form, training, data.of(job, fold), seed))
+                member = _member(job, form, training, data.of(job, fold), seed, job.search_network)
+                team = Team((group, c), count) if job.protocol.stop_together else None
+                members.append(replace(member, team=team))
                 places.append((group, c, fold))
     for item in fit_with_progress(members, limits):
         if isinstance(item, Progress):
@@ -183,7 +186,7 @@ def _held_out_score(
     method, _ = job.configurations()[configuration].applied(job.method, job.protocol.training)
     network = finish(replace(member, method=method), fitted)
     predictor = Networks(method, [network], job.split.task, limits)
-    subject = TrainedSubject(method, job.network, job.protocol, job.split, member.seed, data, predictor)
+    subject = TrainedSubject(method, job.search_network, job.protocol, job.split, member.seed, data, predictor)
     return held_out_value(subject, criterion)
 
 
@@ -196,6 +199,7 @@ def _chosen(job: Job) -> tuple[Method, Training]:
     )
     if job.protocol.refit:
         epochs = training.epochs if job.selection is None else job.selection.epochs_to_refit
+        epochs = max(1, epochs - job.protocol.refit_less)
         training = replace(training, epochs=epochs, patience=0)
     return method, training
 
@@ -244,8 +248,10 @@ def _network_seed(job: Job, place: Place) -> int:
     return seed if k == 0 else stream(seed, "network", k)
 
 
-def _member(job: Job, method: Method, training: Training, data: Prepared, seed: int) -> Member:
-    problem, network = job.split.problem, job.network
+def _member(
+    job: Job, method: Method, training: Training, data: Prepared, seed: int, network: Network | None = None
+) -> Member:
+    problem, network = job.split.problem, network or job.network
     new_network = network_factory(network, problem)
     return Member(method, problem, new_network, repr(network), training, data.rows, seed, job.form)
 
@@ -272,7 +278,8 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0]).items()}
         arrays = {**found.arrays, **seen, **_history(networks)}
         doubts = "; ".join([*doubts, *found.doubts])
-        return Outcome("ok", doubts, metrics=found.metrics, training={**record, **found.record}, arrays=arrays)
+        metrics = {**found.metrics, **job.search_metrics()}
+        return Outcome("ok", doubts, metrics=metrics, training={**record, **found.record}, arrays=arrays)
     except BaseException as error:  # of any type, such as sys.exit
         raise_if_stop(error)
         return Outcome("failed", error_text(error))

@@ -3,7 +3,7 @@
 Plain validated data, light to import. Every field is part of a cell's key.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
@@ -36,9 +36,21 @@ class Training:
     augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
     patience: Count = 0  # evaluations without a better validation loss before a stop; 0: never
     evaluate_every: Positive = 1  # epochs from one evaluation of the validation loss to the next
-    validate: Literal["clean", "noisy"] = "clean"  # loss without the method's noise, or the training loss itself
+    evaluate_from: Count = 0  # the first epoch that is evaluated; 0: as many as from one evaluation to the next
+    # What the validation loss is: without the method's noise, the training loss itself, or that of the mean of N draws.
+    validate: Annotated[str, Field(pattern=r"^(clean|noisy|mean:[1-9][0-9]{0,5})$", strict=True)] = "clean"
+    shuffle: StrictBool = True  # whether the rows of an epoch are in a new order
     # Of the forward and backward passes in training; weights, their updates and all draws are float32.
     precision: Literal["float32", "bfloat16"] = "float32"
+
+    # Fields that came later: at their defaults they are no part of a cell's key, so that stored cells stay known.
+    later: ClassVar[frozenset[str]] = frozenset({"evaluate_from", "shuffle"})
+
+    @property
+    def validation_draws(self) -> int:
+        """The number of draws whose mean is validated; 0: no draws are."""
+        kind, _, count = self.validate.partition(":")
+        return int(count) if kind == "mean" else 0
 
     def __post_init__(self) -> None:
         if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
@@ -90,14 +102,22 @@ class Protocol:
     calibration: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.0
     scale_inputs: StrictBool = True  # each feature or image channel to mean 0 and variance 1
     scale_targets: StrictBool = True  # the same for regression targets; results are reported in original units
+    # Whose mean and variance these are: of the training rows, or of each part's own rows, the test rows' included.
+    scale_by: Literal["training", "each-part"] = "training"
     search: Annotated[str, Field(pattern=r"^(none|grid|random:[1-9][0-9]*)$", strict=True)] = "none"
     # Of the cross-validation that a search judges by; 1: it judges on the validation rows alone.
     folds: Positive = 5
     # How a search judges a configuration on the held-out rows of a fold: by the validation loss, or by drawing.
     search_by: Literal["loss", "nll", "nll_mixture", "crps"] = "loss"
+    # Whether the networks of a configuration on all folds stop in the same epoch, judged by the mean of their losses.
+    stop_together: StrictBool = False
+    search_network: dict[str, Any] = Field(default_factory=dict)  # options in which the networks of a search differ
     refit: StrictBool = False  # after a search: train on the validation rows, too, for the epochs that the folds needed
+    refit_less: Count = 0  # by how many epochs a refit is shorter
     grid: dict[Searched, list[NotNegative]] = Field(default_factory=dict)  # what a search tries of the training
     probe: ProbeSpec = Field(default_factory=lambda: {"kind": "test"})
+
+    later: ClassVar[frozenset[str]] = frozenset({"stop_together", "search_network", "refit_less", "scale_by"})
 
     def __post_init__(self) -> None:
         if self.training.patience and not self.validation:
@@ -108,7 +128,26 @@ class Protocol:
             raise ValueError("folds = 1 judges a search on the validation rows: give validation a share above 0")
         if self.refit and self.search == "none":
             raise ValueError('refit trains for the epochs that a search has found: give search = "grid"')
+        if (self.stop_together or self.search_network) and self.search == "none":
+            name = "stop_together" if self.stop_together else "search_network"
+            raise ValueError(f'{name} is about the networks of a search: give search = "grid"')
+        if self.stop_together and not self.training.patience:
+            raise ValueError("stop_together is about early stopping: give training.patience a number above 0")
+        if self.refit_less and not self.refit:
+            raise ValueError("refit_less shortens a refit: give refit = true")
+        if self.scale_by == "each-part":
+            self._check_parts()
         if empty := [name for name, values in self.grid.items() if not values]:
             raise ValueError(f"grid.{empty[0]}: name at least one value")
         if 0.0 in self.grid.get("learning_rate", []):
             raise ValueError("grid.learning_rate: a rate of 0 trains nothing")
+
+    def _check_parts(self) -> None:
+        """Raise an error where predictions at held-out rows would be needed in original units."""
+        if not self.scale_inputs and not self.scale_targets:
+            raise ValueError("scale_by is about scaling, which scale_inputs and scale_targets turn off")
+        if self.calibration or (self.validation and not self.refit) or self.search_by != "loss":
+            raise ValueError(
+                'scale_by = "each-part" gives held-out rows units of their own, in which no noise can be fitted: give '
+                'search_by = "loss", calibration = 0.0, and refit = true or validation = 0.0'
+            )

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from bench.errors import UserError
 from bench.spec.plugin import Name, PluginSpec, inner_spec
-from bench.spec.protocol import Protocol
+from bench.spec.protocol import Protocol, Training
 
 FORMAT = 2  # of the text: raise it when a field is renamed or removed, and teach `read_spec` the earlier form
 HARNESS = 2  # part of every key: raise it when training, drawing or scoring give other numbers than before
@@ -56,12 +56,20 @@ class CellSpec:
     @property
     def text(self) -> str:
         """The canonical text."""
-        return json.dumps({"format": FORMAT, **self.plain()}, sort_keys=True)
+        plain = self.plain()
+        plain["protocol"] = _without_later(Protocol(), plain["protocol"])
+        plain["protocol"]["training"] = _without_later(Training(), plain["protocol"]["training"])
+        return json.dumps({"format": FORMAT, **plain}, sort_keys=True)
 
     @property
     def key(self) -> str:
         """The name of the result."""
         return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+
+def _without_later(default: Protocol | Training, plain: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields without later ones that have their defaults: what is run again has the key that it had."""
+    return {name: v for name, v in plain.items() if name not in default.later or v != getattr(default, name)}
 
 
 FIELDS = frozenset(CellSpec.__dataclass_fields__)

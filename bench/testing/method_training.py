@@ -27,7 +27,8 @@ from bench.testing.problems import (
 )
 from bench.testing.subject import MethodSubject
 from bench.training.flops import count_work
-from bench.training.member import held_out_loss, start
+from bench.training.member import start
+from bench.training.validation import held_out_loss
 
 ROUNDING = 1e-4  # of draws in training units, after a few epochs of training
 LARGEST_COST = 100.0  # times what a network without noise needs

@@ -9,7 +9,8 @@ loads it.
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,33 +95,45 @@ def _load_or_compile(folder: Path, key: str, graph: fx.GraphModule, inputs: Sequ
         if (call := _load(path, inputs)) is not None:
             return call
         try:
-            return _compile(path, graph, inputs)
+            with _vector_instructions_trusted():
+                return _compile(path, graph, inputs)
         except Exception:  # of the compiler, which has every kind of error
             # A process that was killed during compilation leaves a partial file in torch's cache, on which every later
-            # one fails: only an error with an empty cache is the compiler's.
+            # one fails; or the compiler is older than the processor. Only an error with an empty cache, and with
+            # vector instructions that were tried, is the compiler's.
             with fresh_cache():
                 return _compile(None, graph, inputs)
+
+
+@contextmanager
+def _vector_instructions_trusted() -> Iterator[None]:
+    """Inside the block, torch believes what the processor says of its vector instructions.
+
+    It would compile and load a program for each kind of them, in every process: 10 s, where a step compiles in 5.
+    """
+    from torch._inductor import config
+    from torch._inductor.cpu_vec_isa import valid_vec_isa_list
+
+    try:
+        with config.patch({"cpp.vec_isa_ok": True}):
+            yield
+    finally:
+        valid_vec_isa_list.cache_clear()  # whoever else compiles in this process has them tried
 
 
 def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
     """Return the function of a file that was compiled before, or None if there is none that works."""
     if not path.is_file():
         return None
-    from torch._inductor import config
     from torch._inductor.codecache import PyCodeCache
-    from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 
     try:
-        # The processor's vector instructions were tried when the file was written, which takes 1.5 s; and nothing has
-        # to be compiled, for which torch would look after its headers.
-        with config.patch({"cpp.vec_isa_ok": True, "cpp_cache_precompile_headers": False}):
+        with _vector_instructions_trusted():
             call = PyCodeCache.load(path.read_text()).call
         call(list(inputs))
     except Exception:  # whatever half a file or a changed machine leads to
         path.unlink(missing_ok=True)
         return None
-    finally:
-        valid_vec_isa_list.cache_clear()  # they are tried again before anything is compiled
     os.utime(path)
     return call
 

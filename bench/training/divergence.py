@@ -69,7 +69,7 @@ class _WatchedCalls(StackedCalls):
             if stepping:
                 arguments = pytree.tree_unflatten([leaf[0] for leaf in leaves], call.given)
                 raise _FoundError(f"{place}: {_in_step(self.model, self.module, *arguments)}")
-            what = "the validation loss" if name == "validate" else "the result of remember"
+            what = "the validation loss" if name.startswith("validate") else "the result of remember"
             raise _FoundError(f"after {place}: {what}")
 
         return replace(call, run=run)

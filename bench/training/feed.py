@@ -43,7 +43,8 @@ class Feed:
     def orders(self, slots: Slots, count: int, epochs: int = 1) -> Tensor:
         """Return the row numbers of the next epochs of each slot, batch after batch: `[epochs, slots, count]`."""
         train = self._of_slots(slots, "train")
-        if self.model.batch_rows == train.shape[1]:  # one step on all rows, whose order does not matter
+        # One step on all rows: their order does not matter.
+        if self.model.batch_rows == train.shape[1] or not self.model.training.shuffle:
             return train[:, :count].expand(epochs, -1, -1)
         places = torch.zeros(len(slots), epochs, train.shape[1], dtype=torch.long)
         self._draws.into([slot.shuffles if slot is not None else None for slot in slots], places, draw=_shuffle)

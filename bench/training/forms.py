@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bench.spec.protocol import Training
 
-# A traced step of any stack takes 1 to 2 ms, a compiled one a tenth of that. Compiling takes about 3 s (the first graph
-# of an empty cache 13 s), loading less than one. With 1.5 / learning rate below, no search of the eight UCI sets comes
+# A traced step of any stack takes 1 to 2 ms, a compiled one a tenth of that. Compiling takes about 2 s (the first graph
+# of an empty cache 6 s), loading less than one. With 1.5 / learning rate below, no search of the eight UCI sets comes
 # near this number.
 STEPS_THAT_PAY_FOR_COMPILING = 5_000
 COMPILED_SLOTS = 32  # with a call of 50 us and 3 us for each network, more of them gain little, and the tail is longer

@@ -15,7 +15,7 @@ from torch.func import grad_and_value
 
 from bench.api import Batch, Method, Net, NewNetwork, Problem, Task, float_options, options
 from bench.api.optim import Optimizer, Step, make_optimizer
-from bench.api.tape import BlankTape, LiveTape, Tape, TapeLength, generator, no_other_randomness, stream
+from bench.api.tape import LiveTape, Tape, generator, no_other_randomness, stream
 from bench.errors import UserError
 from bench.spec.protocol import Training
 from bench.training.augmentation import crop_and_flip
@@ -27,7 +27,6 @@ Tensors = dict[str, Tensor]
 Parts = Mapping[str, Tensors]  # the tensors of `Start` by field: params, buffers, memory, state, values
 Pair = tuple[Tensor, Tensor]
 
-WATCHED_DRAWS = 4  # one draw alone would make the best epoch a matter of luck
 ROWS_AT_ONCE = 500  # of a large network outside training, whose activations are large too
 
 
@@ -52,6 +51,14 @@ class Rows:
         return Batch(self.task, self.x[rows], self.y[rows], torch.tensor(float(len(self.train))))
 
 
+@dataclass(frozen=True)
+class Team:
+    """Members that stop in the same epoch, by the mean of their validation losses."""
+
+    key: Hashable
+    size: int
+
+
 @dataclass(frozen=True, eq=False)
 class Member:
     """One network to be trained. Its result depends on nothing but these fields."""
@@ -65,6 +72,7 @@ class Member:
     seed: int
     form: Form | None = None  # that of its cell; None: the one that pays for this member alone
     checkpoint: str = ""  # file of a large network in the folder of checkpoints; empty: none
+    team: Team | None = None  # with which it stops; None: by itself
 
     @property
     def batch_rows(self) -> int:
@@ -94,7 +102,8 @@ class Member:
     def stack_key(self) -> tuple[Any, ...]:
         """Return a key; members with equal keys can share a graph."""
         shapes = (self.batch_rows, self.full_batches, self.partial_rows, len(self.rows.validation))
-        schedule = (self.training.schedule, self.training.patience > 0)
+        team = None if self.team is None else self.team.size
+        schedule = (self.training.schedule, self.training.patience > 0, self.training.shuffle, team)
         return (*self.graph_key(), *schedule, shapes, self.own_form, str(self.rows.x.device))
 
     def graph_key(self) -> tuple[Any, ...]:
@@ -274,17 +283,8 @@ def augment(member: Member, x: Tensor, tape: Tape) -> Tensor:
     return crop_and_flip(x, tape.uniform((len(x), 3))) if member.training.augmentation == "crop-flip" else x
 
 
-def validation_loss(
-    member: Member, module: nn.Module, tensors: Parts, rows: Pair, trained: Tensor, numbers: Pair
-) -> Tensor:
-    """Return the validation loss of one network on these rows; `trained` is the number of its training rows."""
-    module.eval()
-    batch = Batch(member.problem.task, *rows, trained)
-    method = bind_options(member.method, tensors["values"])
-    return _monitored_loss(member, method, _net(module, tensors), batch, Tape(*numbers))
-
-
-def _net(module: nn.Module, tensors: Parts) -> Net:
+def net_of(module: nn.Module, tensors: Parts) -> Net:
+    """Return the network that has these tensors."""
     return Net(module, tensors["params"], tensors["buffers"], tensors["memory"])
 
 
@@ -301,63 +301,11 @@ def watches_draws(method: Method) -> bool:
     return kind.loss is not Method.loss if method.watched is None else method.watched == "draw"
 
 
-def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
-    if not watches_draws(method) and member.training.validate != "noisy":
-        return method.validate(net, batch)
-    if member.training.validate == "noisy" or states_itself(method):
-        return method.loss(net, batch, tape)
-    try:
-        return torch.stack([draw_loss(batch, method.draw(net, batch.x, tape)) for _ in range(WATCHED_DRAWS)]).mean()
-    except KeyError as error:
-        if type(method).finish is Method.finish:
-            raise
-        raise UserError(
-            f"{type(method).__name__} overrides loss but not validate, so early stopping and search watch its draws, "
-            f"which need {error} of finish; write validate, or watched = 'network' to watch net(x) without noise"
-        ) from error
-
-
-def draw_loss(batch: Batch, outputs: Tensor) -> Tensor:
-    """Return the loss of one draw: negative log-likelihood where it states variances, else the data loss."""
-    if batch.task == "classification" or outputs.shape[-1] == 1:
-        return batch.loss(outputs)
-    mean, variance = outputs.unbind(-1)
-    return (variance.log() / 2 + (batch.y - mean).square() / (2 * variance)).mean()
-
-
-def validation_tape(member: Member, rows: int) -> TapeLength:
-    """Return how many random numbers one validation pass over this many rows reads."""
-    tape = BlankTape(member.rows.x.device)
-    if rows and (member.training.validate == "noisy" or watches_draws(member.method)):
-        first = start(member)
-        first.module.eval()
-        method = bind_options(member.method, first.values)
-        with torch.no_grad():
-            _monitored_loss(member, method, first, member.rows.batch(member.rows.validation[:rows]), tape)
-    return tape.length
-
-
-def held_out_loss(member: Member, fitted: Fitted) -> float:
-    """Return the validation loss of a trained network, also if early stopping did not use it."""
-    if fitted.validation_loss is not None or fitted.status == "diverged":
-        return math.inf if fitted.validation_loss is None else fitted.validation_loss
-    fitted.module.eval()
-    device = member.rows.x.device
-    method = bind_options(member.method, float_tensors(member.method, device))
-    total, rows = 0.0, member.rows.validation
-    for number, part in enumerate(rows.split(ROWS_AT_ONCE)):
-        tape = LiveTape(generator(member.seed, "held out", number), device)
-        with torch.no_grad():
-            loss = _monitored_loss(member, method, fitted, member.rows.batch(part), tape)
-        total += float(loss) * len(part) / len(rows)
-    return total if math.isfinite(total) else math.inf
-
-
 def remember(member: Member, module: nn.Module, tensors: Parts, progress: Tensor, numbers: Pair) -> Tensors:
     """Return the memory of one network after an epoch."""
     module.eval()
     method = bind_options(member.method, tensors["values"])
-    return _in_order(method.remember(_net(module, tensors), progress, Tape(*numbers)), tensors["memory"])
+    return _in_order(method.remember(net_of(module, tensors), progress, Tape(*numbers)), tensors["memory"])
 
 
 def remembers(method: Method) -> bool:

@@ -1,6 +1,7 @@
 """Prepares a split for training: holds out validation and calibration rows and scales to standardised units.
 
-The scaling depends on the training rows alone, not on validation, calibration or test rows.
+The scaling depends on the training rows alone, not on validation, calibration or test rows, unless a protocol says that
+each part is scaled by its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.api import Array, ClassPrediction, Prediction, Split, as_float32
+from bench.api import Array, ClassPrediction, Prediction, Split
 from bench.api.tape import generator, stream
+from bench.errors import UserError
 from bench.metrics import TargetScale
 from bench.spec.protocol import Protocol
 from bench.training.folds import folds
@@ -92,29 +94,67 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequ
     train, validation, calibration = parts
     if protocol.refit and fold is None:
         train, validation = torch.cat([train, validation]).sort().values, none
-    used = train.numpy()
-
-    train_x = split.train_x[used] if len(used) < len(split.train_x) else split.train_x  # no copy of the whole
-    mean, std = _input_scale(train_x) if protocol.scale_inputs else (np.zeros(1), np.ones(1))
-    y_mean, y_std, scale = 0.0, 1.0, None
+    each_part = protocol.scale_by == "each-part"
+    if each_part and len(calibration):
+        raise UserError(
+            'scale_by = "each-part" gives held-out rows units of their own, in which no wrapper can calibrate: give '
+            'scale_by = "training"'
+        )
+    scale = _Scale.of(split, protocol, split.train_x, split.train_y, train.numpy())
+    train_x, train_y = scale.inputs(split.train_x), scale.targets(split.train_y)
+    if each_part and len(validation):
+        held = validation.numpy()
+        own = _Scale.of(split, protocol, split.train_x, split.train_y, held)
+        train_x[held], train_y[held] = own.inputs(split.train_x[held]), own.targets(split.train_y[held])
+    whole = None
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
-        scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
-        if protocol.scale_targets:
-            y_mean, y_std = float(y[used].mean()), float(y[used].std()) if np.ptp(y[used]) > 0 else 1.0
-        targets = as_float32((y - y_mean) / y_std)
-    else:
-        targets = torch.from_numpy(np.asarray(split.train_y, dtype=np.int64))
+        whole = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
+    told = _Scale.of(split, protocol, split.test_x, split.test_y) if each_part else scale
 
     def inputs(x: Array) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(_scaled(x, mean, std), dtype=np.float32)).to(device)
+        return torch.from_numpy(told.inputs(x)).to(device)
 
     def original_inputs(x: Tensor) -> Array:
-        original: Array = x.numpy(force=True) * std + mean
+        original: Array = x.numpy(force=True) * told.std + told.mean
         return original
 
-    rows = Rows(split.task, inputs(split.train_x), targets.to(device), train, validation, calibration)
-    return Prepared(rows, inputs(split.test_x), y_mean, y_std, scale, inputs, original_inputs)
+    rows_x, rows_y = (torch.from_numpy(part).to(device) for part in (train_x, train_y))
+    rows = Rows(split.task, rows_x, rows_y, train, validation, calibration)
+    return Prepared(rows, inputs(split.test_x), told.y_mean, told.y_std, whole, inputs, original_inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scale:
+    """Mean and standard deviation of inputs and targets, as far as the protocol scales them."""
+
+    mean: Array
+    std: Array
+    y_mean: float
+    y_std: float
+    classes: bool
+
+    @classmethod
+    def of(cls, split: Split, protocol: Protocol, x: Array, y: Array, rows: Array | None = None) -> "_Scale":
+        """Return the scale of some rows; None: of all."""
+        mean, std, y_mean, y_std = np.zeros(1), np.ones(1), 0.0, 1.0
+        if protocol.scale_inputs:
+            # No copy of all rows.
+            mean, std = _input_scale(x[rows] if rows is not None and len(rows) < len(x) else x)
+        if split.task == "regression" and protocol.scale_targets:
+            chosen = np.asarray(y, dtype=np.float64)[slice(None) if rows is None else rows]
+            y_mean, y_std = float(chosen.mean()), float(chosen.std()) if np.ptp(chosen) > 0 else 1.0
+        return cls(mean, std, y_mean, y_std, split.task == "classification")
+
+    def inputs(self, x: Array) -> Array:
+        """Return rows in training units."""
+        return np.ascontiguousarray(_scaled(x, self.mean, self.std), dtype=np.float32)
+
+    def targets(self, y: Array) -> Array:
+        """Return targets in training units; classes have none."""
+        if self.classes:
+            return np.array(y, dtype=np.int64)
+        return np.array((np.asarray(y, dtype=np.float64) - self.y_mean) / self.y_std, dtype=np.float32)
 
 
 def _input_scale(x: Array) -> tuple[Array, Array]:

@@ -46,7 +46,8 @@ class Slot:
     def evaluates(self, epoch: int) -> bool:
         """Return whether the validation loss is evaluated after this epoch (from 1): every k epochs, and at the end."""
         training = self.member.training
-        return epoch % training.evaluate_every == 0 or epoch >= training.epochs
+        since_first = epoch - (training.evaluate_from or training.evaluate_every)
+        return (since_first >= 0 and since_first % training.evaluate_every == 0) or epoch >= training.epochs
 
     def record(self, loss: float, validation: float | None) -> bool:
         """Record the losses of an epoch; return whether the validation loss is the best so far; None: not evaluated."""

@@ -10,9 +10,10 @@ Small networks, whose cost is overhead, run *stacked* (`vmap` over the slots, tr
 ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
 """
 
+import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from bench.api.tape import BLOCK, TapeLength, block_calls
+from bench.api.tape import BLOCK, block_calls
+from bench.errors import UserError
 from bench.training import checkpoints
 from bench.training.compiled_graphs import compiler_found
 from bench.training.feed import Feed
@@ -30,23 +32,13 @@ from bench.training.flops import Cost
 from bench.training.forms import TRACED, Form
 from bench.training.guards import place_of
 from bench.training.limits import Limits
-from bench.training.member import (
-    ROWS_AT_ONCE,
-    Fitted,
-    Member,
-    advance,
-    remember,
-    remembers,
-    start,
-    validation_loss,
-    validation_tape,
-)
+from bench.training.member import Fitted, Member, advance, remember, remembers, start
 from bench.training.precision import warn_of_emulation
 from bench.training.slot import Slot
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
 from bench.training.usage import add_steps
+from bench.training.validator import Network, Validator
 
-Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slots, by part
 Status = Literal["ok", "diverged"]
 
 SECONDS_BETWEEN_REPORTS = 1.0
@@ -96,11 +88,17 @@ class Stack:
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
         # Two compiled graphs of different sizes may differ in the last bit: all have the same, whoever is in them.
         count = min(fits, form.slots) if self.compiling else max(2, min(fits, len(members)))
-        self.slots: list[Slot | None] = [None] * (1 if large else count)
+        self.team_size = self.model.team.size if self.model.team is not None else 1
+        if large and self.team_size > 1:
+            raise UserError(
+                "stop_together is for networks that are trained side by side: those of this search are so large that "
+                "they are trained one by one; give stop_together = false"
+            )
+        self.slots: list[Slot | None] = [None] * (1 if large else max(count, self.team_size))
         self.folder = Path(limits.checkpoints) if large and limits.checkpoints else None
         self.reported = time.monotonic()
         self.checked: set[str] = set()
-        self.validation_tapes: dict[int, TapeLength] = {}
+        self.validator = Validator(self.model, self.feed, large)
         self.epochs_at_once = self._epochs_at_once(limits.bytes)
 
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
@@ -109,6 +107,8 @@ class Stack:
         compiling = ["advance", "advance last"] * self.compiling
         if compiling and not self.large and self.steps >= STEPS_OF_A_LONG_EPOCH:
             compiling.append("validate")
+        if compiling and self.model.training.validation_draws:
+            compiling.append("validate draw")
         self.call = self.calls(self.model, first.module, large=self.large, compiling=compiling)
         self.columns: dict[str, Any] = {
             part: {name: torch.stack([t] * len(self.slots)) for name, t in getattr(first, part).items()}
@@ -128,6 +128,7 @@ class Stack:
 
     def _admit(self) -> Iterator[tuple[int, Fitted]]:
         free = [place for place, slot in enumerate(self.slots) if slot is None]
+        free = free[: len(free) - len(free) % self.team_size]  # teams begin together, and wait in the order of teams
         if free and self.waiting:
             # Hooks may return one tensor under two names, or one number for all slots; slots need their own memory.
             self.columns = pytree.tree_map(lambda t: t.clone(memory_format=torch.contiguous_format), self.columns)
@@ -148,7 +149,7 @@ class Stack:
 
     def _epochs_at_once(self, room: int) -> int:
         """Return how many epochs a turn has; one where something happens between two of them that needs the last."""
-        reads = self.validated and self._validation_tape(len(self.model.rows.validation)).total > 0
+        reads = self.validated and self.validator.reads_numbers
         in_order = reads or (self.model.partial_rows and self.cost.last_step.total)  # both read the stream of a step
         if self.large or in_order or remembers(self.model.method):
             return 1
@@ -235,7 +236,10 @@ class Stack:
         """Record the epochs of a turn, keep the best networks, and yield the results of members that have ended."""
         losses, networks = turn
         busy = [(place, slot) for place, slot in enumerate(self.slots) if slot is not None]
-        validation = self._validation_losses(networks) if self.validated and self._due(len(networks)) else None
+        validation = None
+        if self.validated and self._due(len(networks)):
+            trained = [{**each, "values": self.columns["values"]} for each in networks]
+            validation = [self._of_teams(each) for each in self.validator.losses(self.call, self.slots, trained)]
         best: dict[int, list[int]] = {}  # epoch of the turn: the places whose best network it has
         ended: list[tuple[int, Slot, Status, int]] = []
         recorded = 0
@@ -262,6 +266,22 @@ class Stack:
         for place, slot, status, epoch in ended:
             self.slots[place] = None
             yield slot.number, self._result(place, slot, status, networks[epoch])
+
+    def _of_teams(self, losses: list[float]) -> list[float]:
+        """Return the validation losses by which slots are judged: those of a team by the mean, which none may miss."""
+        if self.team_size == 1:
+            return losses
+        teams: dict[Hashable, list[int]] = {}
+        for place, slot in enumerate(self.slots):
+            if slot is not None and slot.member.team is not None:
+                teams.setdefault(slot.member.team.key, []).append(place)
+        judged = list(losses)
+        for places in teams.values():
+            complete = len(places) == self.team_size
+            mean = sum(losses[place] for place in places) / len(places) if complete else math.nan
+            for place in places:
+                judged[place] = mean
+        return judged
 
     def _due(self, epochs: int) -> bool:
         """Return whether any slot is to be validated after one of its next epochs."""
@@ -305,33 +325,6 @@ class Stack:
             for name, tensor in tensors.items():
                 into[name][0] = tensor
         return True
-
-    def _validation_losses(self, networks: Sequence[Network]) -> list[list[float]]:
-        """Return the validation losses of all slots after each epoch; slots that are not due draw no numbers."""
-        due = [slot is not None and slot.evaluates(slot.epoch + 1) for slot in self.slots]
-        times = len(networks)
-        columns = {part: self._one_after_another([each[part] for each in networks]) for part in NETWORK}
-        columns["values"] = self._one_after_another([self.columns["values"]] * times)
-        sizes = torch.tensor([float(s.rows) if s else 1.0 for s in self.slots], device=self.device).repeat(times)
-        total = torch.zeros(times * len(self.slots), device=self.device)
-        for rows in self.feed.validation(self.slots, ROWS_AT_ONCE if self.large else None, times):
-            count = rows[0].shape[1]
-            normals, uniforms = self.feed.numbers(self.slots * times, 1, self._validation_tape(count), due=due * times)
-            mean = self.call("validate", validation_loss, columns, rows, sizes, (normals[0], uniforms[0]))
-            total += mean * (count / len(self.model.rows.validation))
-        losses: list[list[float]] = total.view(times, -1).tolist()
-        return losses
-
-    @staticmethod
-    def _one_after_another(epochs: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-        return {
-            name: torch.cat([each[name] for each in epochs]) if len(epochs) > 1 else t for name, t in epochs[0].items()
-        }
-
-    def _validation_tape(self, rows: int) -> TapeLength:
-        if rows not in self.validation_tapes:
-            self.validation_tapes[rows] = validation_tape(self.model, rows)
-        return self.validation_tapes[rows]
 
     def _compact(self) -> None:
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.api import Array, Dataset
-from bench.datasets._splits import gap_indices, published_indices
+from bench.datasets._splits import gap_indices, published_indices, random_indices
 from bench.datasets._uci import Uci
 from bench.errors import UserError
 from bench.machine.data_files import File, find_file
@@ -299,3 +299,13 @@ def test_a_gap_in_a_feature_of_few_values_still_holds_out_a_third() -> None:
     train, test = gap_indices(np.repeat([0.0, 1.0], 15))
     assert (len(train), len(test)) == (20, 10)
     assert set(train) | set(test) == set(range(30))
+
+
+@pytest.mark.parametrize(("rows", "train", "test"), [(506, 405, 101), (308, 246, 62), (45730, 36584, 9146)])
+def test_a_random_fifth_of_the_rows_has_the_size_that_public_code_has(rows: int, train: int, test: int) -> None:
+    """Sizes of its boston, yacht and protein: github.com/peace-andjoy/noise_injection_uncertainty, index files."""
+    first, second = random_indices(rows, 0, 0.2)
+    assert (len(first), len(second)) == (train, test)
+    assert sorted([*first, *second]) == list(range(rows))
+    assert np.array_equal(second, random_indices(rows, 0, 0.2)[1])
+    assert not np.array_equal(second, random_indices(rows, 1, 0.2)[1])

@@ -11,8 +11,9 @@ from bench.api import Method, Problem
 from bench.networks.mlp import MLPNetwork
 from bench.spec.protocol import Training
 from bench.training.fit import fit
-from bench.training.member import Member, Rows, held_out_loss
+from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
+from bench.training.validation import held_out_loss
 from tests.fixtures.training import NETWORK_METHODS
 
 SEARCHED = [(name, option) for name, method in NETWORK_METHODS.items() for option in method.search_space]

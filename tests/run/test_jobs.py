@@ -32,10 +32,11 @@ from bench.store.store import Store
 from bench.training.fit import fit, fit_with_progress
 from bench.training.folds import folds
 from bench.training.limits import Limits
-from bench.training.member import Member, held_out_loss, training_form
+from bench.training.member import Member, training_form
 from bench.training.network_factory import network_factory
 from bench.training.rows import prepare
 from bench.training.search import Selection, configurations
+from bench.training.validation import held_out_loss
 from tests.fixtures.suites import tiny_suite
 from tests.fixtures.training import NETWORK_METHODS
 

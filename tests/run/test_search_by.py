@@ -31,7 +31,7 @@ from bench.spec.protocol import Protocol, Training
 from bench.training.drawing import Drawing, draw
 from bench.training.fit import fit
 from bench.training.folds import folds
-from bench.training.member import Member, Rows
+from bench.training.member import Member, Rows, Team
 from bench.training.network_factory import network_factory
 from bench.training.rows import held_out, prepare
 from bench.training.search import Selection
@@ -168,6 +168,40 @@ def test_a_refit_is_a_training_on_all_rows_for_the_epochs_of_the_folds(grid: Any
     assert "nll" not in outcome.metrics  # no row is left to fit noise on
     _, calibrated = run_one(Job(Shown(), replace(protocol, calibration=0.2), split, SEED))
     assert "nll" in calibrated.metrics
+
+
+def test_a_search_with_a_network_of_its_own_whose_folds_stop_together(split: Split) -> None:
+    """As public code does: wider networks in the search, one epoch fewer in the fit on all rows."""
+    training = replace(TRAINING, epochs=20, patience=1, validate="mean:5")
+    protocol = replace(
+        PROTOCOL,
+        training=training,
+        grid={"learning_rate": [0.1, 0.001]},
+        refit=True,
+        refit_less=1,
+        stop_together=True,
+        search_network={"hidden": [9]},
+        scale_by="each-part",
+    )
+    selection, outcome = run_one(Job(Shown(), protocol, split, SEED))
+    assert selection is not None
+    for epochs, best, losses in zip(selection.epochs, selection.best_epochs, selection.losses, strict=True):
+        assert len(set(epochs)) == len(set(best)) == len(set(losses)) == 1
+    number = selection.best or 0
+    assert outcome.training["epochs"] == [selection.best_epochs[number][0] - 1]
+    assert outcome.metrics["cv_mse"] == min(selection.means)
+    assert outcome.arrays["inspect/layers.0.weight"].shape == (6, 3)
+    # Trained again by hand: the wider network on the rows of each fold, stopped by the mean.
+    members = []
+    for k, fold in enumerate(folds(ROWS, 2, SEED)):
+        rows = prepare(split, protocol, SEED, "cpu", fold).rows
+        new_network = network_factory(MLPNetwork((9,)), split.problem)
+        rate = replace(training, learning_rate=selection.tried[number].training["learning_rate"])
+        seed = stream(SEED, "fold", k)
+        own = Member(Shown(), split.problem, new_network, "9", rate, rows, seed, team=Team("only", 2))
+        members.append(own)
+    fitted = dict(fit(members))
+    assert fitted[0].validation_loss == fitted[1].validation_loss == pytest.approx(outcome.metrics["cv_mse"], rel=1e-5)
 
 
 def test_the_best_epoch_is_the_one_whose_weights_were_kept(split: Split) -> None:

@@ -21,7 +21,7 @@ from bench.run.job import Job
 from bench.run.worker import WorkItem, WorkOrder, run_order
 from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
-from bench.spec.protocol import Protocol
+from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import FORMAT, ON_REQUEST, CellSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
 from bench.training.checkpoints import place_of
@@ -70,6 +70,19 @@ def test_the_text_is_canonical() -> None:
     assert turned.text == SPEC.text
     assert json.loads(SPEC.text)["format"] == FORMAT
     assert read_spec(SPEC.text).text == SPEC.text
+
+
+def test_a_key_stays_what_it_was_where_later_fields_have_their_defaults() -> None:
+    """Stored cells stay known: this key was computed before `shuffle`, `stop_together` and others existed."""
+    assert SPEC.key == "2500a2f2a35c71de3b43d234a9496d39"
+    for part, field in [(Training, name) for name in Training.later] + [(Protocol, name) for name in Protocol.later]:
+        assert field not in json.loads(SPEC.text)["protocol"]
+        assert field not in json.loads(SPEC.text)["protocol"]["training"]
+        assert field in part.__dataclass_fields__
+    unshuffled = replace(SPEC, protocol=Protocol(draws=5, training=Training(shuffle=False)))
+    assert json.loads(unshuffled.text)["protocol"]["training"]["shuffle"] is False
+    assert unshuffled.key != SPEC.key
+    assert read_spec(unshuffled.text) == unshuffled
 
 
 FORMAT_1 = {

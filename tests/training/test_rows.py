@@ -6,6 +6,7 @@ import torch
 from pydantic import ValidationError
 
 from bench.api import Array, Normal, Points, Probabilities, Split
+from bench.errors import UserError
 from bench.spec.protocol import Protocol
 from bench.training.folds import folds
 from bench.training.rows import held_out, prepare, search_folds
@@ -25,6 +26,49 @@ def test_the_rows_that_train_have_mean_0_and_variance_1(split: Split) -> None:
     for values in (rows.x[rows.train].numpy(), rows.y[rows.train].numpy()):
         np.testing.assert_allclose(values.mean(0), 0, atol=1e-5)
         np.testing.assert_allclose(values.std(0), 1, atol=1e-5)
+
+
+def test_each_part_can_be_scaled_by_its_own_rows(split: Split) -> None:
+    protocol = Protocol(scale_by="each-part", search="grid", refit=True, folds=2)
+    fold = search_folds(N, protocol, 0)[0]
+    data = prepare(split, protocol, 0, "cpu", fold)
+    for part in fold:
+        for values in (data.rows.x[part].numpy(), data.rows.y[part].numpy()):
+            np.testing.assert_allclose(values.mean(0), 0, atol=1e-5)
+            np.testing.assert_allclose(values.std(0), 1, atol=1e-5)
+    np.testing.assert_allclose(data.test_x.numpy().mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(data.test_x.numpy().std(0), 1, atol=1e-5)
+    # A prediction is in the units of the test rows: the targets in these units are the targets.
+    units = ((split.test_y - split.test_y.mean()) / split.test_y.std())[None]
+    found = data.original(Points(units))
+    assert isinstance(found, Points)
+    np.testing.assert_allclose(found.values[0], split.test_y, rtol=1e-6)
+    np.testing.assert_allclose(data.original_inputs(data.test_x), split.test_x, rtol=1e-4, atol=1e-4)
+    assert data.scale == prepare(split, Protocol(), 0, "cpu").scale  # metrics in units of the training targets
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scale_by": "each-part"}, "no noise can be fitted"),
+        ({"scale_by": "each-part", "validation": 0.0, "search_by": "crps"}, "no noise can be fitted"),
+        ({"scale_by": "each-part", "scale_inputs": False, "scale_targets": False}, "turn off"),
+        ({"stop_together": True}, "stop_together is about the networks of a search"),
+        ({"search_network": {"hidden": [3]}}, "search_network is about the networks of a search"),
+        ({"stop_together": True, "search": "grid"}, "stop_together is about early stopping"),
+        ({"refit_less": 1, "search": "grid"}, "refit_less shortens a refit"),
+    ],
+)
+def test_protocols_that_contradict_themselves_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Protocol(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_wrapper_has_no_units_to_calibrate_in_where_each_part_has_its_own(split: Split) -> None:
+    protocol = Protocol(scale_by="each-part", validation=0.0)
+    parts = [torch.arange(0, 30), torch.arange(30, 40), torch.arange(40, 50)]
+    with pytest.raises(UserError, match="in which no wrapper can calibrate"):
+        prepare(split, protocol, 0, "cpu", parts)
 
 
 def test_train_and_validation_share_out_the_rows(split: Split) -> None:

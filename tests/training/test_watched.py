@@ -13,7 +13,8 @@ from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, held_out_loss, training_form, watches_draws
+from bench.training.member import Fitted, Member, training_form, watches_draws
+from bench.training.validation import held_out_loss
 
 MakeMember = Callable[..., Member]
 FitInOrder = Callable[..., list[Fitted]]

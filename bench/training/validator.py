@@ -1,0 +1,73 @@
+"""Validates all networks of a stack: one pass, or the mean of many draws."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bench.api.tape import TapeLength, block_calls
+from bench.training.feed import Feed, Slots
+from bench.training.member import ROWS_AT_ONCE, Member
+from bench.training.stacked_calls import StackedCalls
+from bench.training.validation import draws_to_average, loss_of_mean, validation_draw, validation_loss, validation_tape
+
+Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slots, by part
+
+
+class Validator:
+    """The validation losses of the slots of a stack."""
+
+    def __init__(self, model: Member, feed: Feed, large: bool) -> None:
+        self._model, self._feed, self._large = model, feed, large
+        self._rows = len(model.rows.validation)
+        self._tapes: dict[int, TapeLength] = {}
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether a validation reads random numbers."""
+        return self._tape(self._rows).total > 0
+
+    def losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> list[list[float]]:
+        """Return the losses of all slots after each epoch of a turn; slots that are not due draw no numbers."""
+        due = [slot is not None and slot.evaluates(slot.epoch + 1) for slot in slots]
+        times = len(networks)
+        columns = {part: _one_after_another([each[part] for each in networks]) for part in networks[0]}
+        trained = torch.tensor([float(s.rows) if s else 1.0 for s in slots], device=self._feed.device).repeat(times)
+        total = torch.zeros(times * len(slots), device=self._feed.device)
+        everyone, all_due = list(slots) * times, due * times
+        for rows in self._feed.validation(slots, ROWS_AT_ONCE if self._large else None, times):
+            count = rows[0].shape[1]
+            tape = self._tape(count)
+            if draws := draws_to_average(self._model, tape):
+                mean = self._sum_of_draws(call, everyone, all_due, columns, rows[0], draws) / draws
+                loss = call("validate mean", loss_of_mean, rows, trained, mean)
+            else:
+                normals, uniforms = self._feed.numbers(everyone, 1, tape, due=all_due)
+                loss = call("validate", validation_loss, columns, rows, trained, (normals[0], uniforms[0]))
+            total += loss * (count / self._rows)
+        losses: list[list[float]] = total.view(times, -1).tolist()
+        return losses
+
+    def _sum_of_draws(
+        self, call: StackedCalls, slots: Slots, due: Sequence[bool], columns: Network, x: Tensor, draws: int
+    ) -> Tensor:
+        """Return the sum of this many draws of every slot, `[slots, rows, outputs]`."""
+        tape = self._tape(x.shape[1])
+        at_once = block_calls(tape, draws)
+        total: Tensor | None = None
+        for begin in range(0, draws, at_once):
+            numbers = self._feed.numbers(slots, min(at_once, draws - begin), tape, at_once, due=due)
+            for pair in zip(*(law.unbind() for law in numbers), strict=True):
+                drawn = call("validate draw", validation_draw, columns, x, pair)
+                total = drawn if total is None else total + drawn
+        assert total is not None
+        return total
+
+    def _tape(self, rows: int) -> TapeLength:
+        if rows not in self._tapes:
+            self._tapes[rows] = validation_tape(self._model, rows)
+        return self._tapes[rows]
+
+
+def _one_after_another(epochs: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.cat([each[name] for each in epochs]) if len(epochs) > 1 else t for name, t in epochs[0].items()}
