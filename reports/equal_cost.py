@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._variants import variants_of
-from bench.reports._words import arrow, band, labelled, methods_of, metrics_of, plural, probability
+from bench.reports._words import arrow, methods_of, metrics_of, plural, probability
 
 METRICS = 2  # of each task: the first that the suite names
 PLACE = ["dataset", "split", "method", "seed"]
@@ -33,6 +34,7 @@ class Cost:
 
 
 Costs = Mapping[tuple[str, str], Cost]  # by dataset and method
+Compared = Sequence[tuple[str, stats.DatasetComparison]]  # methods with their comparisons
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,17 @@ class EqualCost(Report):
         if not known or not others:
             return None
         blocks: list[Block] = []
-        metrics = _metrics(results)
-        for reference in known:
-            for metric in metrics:
-                own = rows[rows["metric"] == metric.name]
-                blocks += _against(results.cells, own, reference, others, metric, costs)
-        if not blocks:
-            return None
-        drawn = {metric: rows[rows["metric"] == metric.name] for metric in metrics}
-        blocks += [_figure(metric, own) for metric, own in drawn.items() if len(own)]
-        return Section("At equal cost", [Text(INTRODUCTION.format(references=" and ".join(known))), *blocks])
+        for metric in _metrics(results):
+            own, found = rows[rows["metric"] == metric.name], {}
+            for reference in known:
+                compared, absent = _against(results.cells, own, reference, others, metric, costs)
+                if compared:
+                    found[reference] = compared
+                    blocks.append(Text(_sentence(metric, reference, compared, absent)))
+            blocks += [_figure(metric, found, costs)] if found else []
+            blocks += [_table(metric, reference, compared, costs) for reference, compared in found.items()]
+        introduction = Text(INTRODUCTION.format(references=" and ".join(known)))
+        return Section("At equal cost", [introduction, *blocks]) if blocks else None
 
 
 def _metrics(results: Results) -> list[Metric]:
@@ -104,23 +107,23 @@ def by_passes(frame: pd.DataFrame, costs: Costs) -> pd.DataFrame:
 
 def _against(
     cells: pd.DataFrame, rows: pd.DataFrame, reference: str, others: Sequence[str], metric: Metric, costs: Costs
-) -> list[Block]:
-    """Return the comparison of all other methods with a reference by one metric; [] where nothing can be compared."""
+) -> tuple[Compared, list[str]]:
+    """Return all other methods against a reference by one metric, and what cannot be compared with it."""
     frame, absent = _at_equal_passes(rows, reference, others, metric, costs)
     measures = [replace(metric, name=str(name)) for name in sorted(frame["metric"].unique())]
     compared = stats.compare_each(frame, others, reference, measures, cells=cells) if measures else []
     found = [(one.a, row) for one in compared for row in one.rows if row.pairs]
-    if not found:
-        return []
-    tests = sum(not math.isnan(row.p) for _, row in found)
+    return sorted(found, key=lambda pair: (pair[1].dataset, costs[pair[1].dataset, pair[0]].passes)), absent
+
+
+def _table(metric: Metric, reference: str, compared: Compared, costs: Costs) -> Table:
+    tests = sum(not math.isnan(row.p) for _, row in compared)
     caption = (
         f"{metric.name} {arrow(metric)} of each method minus that of {reference} with as many passes, on the same "
         f"repeat; p corrected over the {plural(tests, 'test')} of this table (Holm)"
     )
-    data = pd.DataFrame([_row(method, row, reference, costs) for method, row in found])
-    data = data.sort_values(["dataset", "passes", "method"], kind="stable")
-    name = f"equal-cost-{metric.name}-{reference}"
-    return [Text(_sentence(metric, reference, found, absent)), Table(caption, data, name=name)]
+    data = pd.DataFrame([_row(method, row, reference, costs) for method, row in compared])
+    return Table(caption, data, name=f"equal-cost-{metric.name}-{reference}", folded=True)
 
 
 def _at_equal_passes(
@@ -164,9 +167,7 @@ def _row(method: str, row: stats.DatasetComparison, reference: str, costs: Costs
     }
 
 
-def _sentence(
-    metric: Metric, reference: str, rows: Sequence[tuple[str, stats.DatasetComparison]], absent: Sequence[str]
-) -> str:
+def _sentence(metric: Metric, reference: str, rows: Compared, absent: Sequence[str]) -> str:
     """Return which methods were shown to be better or worse, and what could not be seen."""
     texts = []
     for word in ("better", "worse"):
@@ -184,31 +185,46 @@ def _sentence(
     return f"By {metric.name}: {'; '.join(texts)}.{rest}{left}"
 
 
-def _figure(metric: Metric, rows: pd.DataFrame) -> Figure:
-    """Draw the metric by number of passes, one panel per dataset."""
-    numbers: list[dict[str, object]] = []
-    datasets = [str(name) for name in sorted(rows["dataset"].unique())]
+def _figure(metric: Metric, found: Mapping[str, Compared], costs: Costs) -> Figure:
+    """Draw the differences to every reference, a panel per dataset and a line per method, by passes."""
+    every = [(reference, method, row) for reference, compared in found.items() for method, row in compared]
+    lines: dict[str, list[str]] = {dataset: [] for dataset in sorted({row.dataset for _, _, row in every})}
+    for _, method, row in every:
+        if method not in lines[row.dataset]:
+            lines[row.dataset].append(method)
     with style.house_style():
-        figure, axes = style.panels(len(datasets), width=3.5, height=2.8)
-        for axis, dataset in zip(axes, datasets, strict=True):
-            for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
-                look = style.look(str(method))
-                table = own.pivot_table(index=["split", "seed"], columns="passes", values="value").dropna()
-                if table.empty:
-                    continue
-                mean, low, high = band(table.to_numpy(dtype=float), metric.value_range)
-                axis.plot(table.columns, mean, **{**look.of_points(4), **look.of_line()})
-                axis.fill_between(table.columns, low, high, **look.of_band(0.08))
-                for place, count in enumerate(table.columns):
-                    ends = {"mean": mean[place], "low": low[place], "high": high[place]}
-                    numbers.append({"dataset": dataset, "method": str(method), "passes": int(count), **ends})
-            style.plain_logarithmic(axis, x=True)
-            axis.set_title(f"{style.short(dataset)} {arrow(metric)}", parse_math=False)
-            axis.set_xlabel("forward passes T")
-            axis.set_ylabel(labelled(metric))
-        style.legend(figure, methods_of(rows), points=True)
+        height = 0.9 + 0.24 * max(len(methods) for methods in lines.values())
+        figure, axes = style.panels(len(lines), width=4.6, height=max(2.0, height), most=2)
+        for axis, (dataset, methods) in zip(axes, lines.items(), strict=True):
+            axis.axvline(0, color=style.INK, linewidth=0.8)
+            for reference, method, row in every:
+                if row.dataset == dataset:
+                    shift = 0.28 * (list(found).index(reference) - (len(found) - 1) / 2)
+                    _draw(axis, methods.index(method) + shift, reference, row)
+            names = [f"{style.short(method)}, T = {costs[dataset, method].passes}" for method in methods]
+            axis.set_yticks(range(len(methods)), names)
+            axis.set_ylim(len(methods) - 0.5, -0.5)
+            axis.locator_params(axis="x", nbins=5)
+            axis.set_title(f"{style.short(dataset)}: {metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_xlabel("difference to MCNI" if metric.unit in ("", "1") else f"difference to MCNI ({metric.unit})")
+        style.legend(figure, list(found), points=True)
+    numbers = [{"reference": reference, **_row(method, row, reference, costs)} for reference, method, row in every]
+    words = {"lower": "to the left of 0 the method is better", "higher": "to the right of 0 the method is better"}
     caption = (
-        f"{metric.name} {arrow(metric)} by the number of forward passes: mean over repeats, shaded: its 95 % interval. "
-        "An ensemble ends at its number of networks."
+        f"{metric.name}: difference of each method to {' and '.join(found)} with as many passes, on the same repeat, "
+        f"mean and 95 % interval, each by itself; {words.get(metric.direction, 'of the distances to the target')}. "
+        "Filled: shown after correction; open: not shown."
     )
-    return Figure(f"equal-cost-{metric.name}", caption, figure, pd.DataFrame(numbers))
+    columns = ["dataset", "method", "passes", "reference", "difference", "95 % low", "95 % high", "verdict"]
+    return Figure(f"equal-cost-{metric.name}", caption, figure, pd.DataFrame(numbers)[columns])
+
+
+def _draw(axis: Axes, place: float, reference: str, row: stats.DatasetComparison) -> None:
+    """Draw one difference with its interval, filled where it was shown."""
+    if not math.isfinite(row.difference):
+        return
+    look = style.look(reference)
+    if row.interval is not None:
+        axis.plot([row.interval.low, row.interval.high], [place, place], color=look.hex, linewidth=1.1)
+    point = replace(look, filled=row.verdict in ("better", "worse")).of_points(4.5)
+    axis.plot(row.difference, place, linestyle="none", **point)

@@ -81,12 +81,14 @@ def test_words_name_what_was_shown_and_what_was_not_compared() -> None:
     assert "Not compared, because mcni-fixed is not scored at that T: forest on toy (T = 3)" in found
 
 
-def test_the_figure_has_every_number_of_passes() -> None:
+def test_the_figure_has_every_difference_with_its_interval() -> None:
     (figure,) = [block for block in section(results()).blocks if isinstance(block, Figure)]
     assert figure.data is not None
-    own = figure.data[figure.data["method"] == "mcni-fixed"]
-    assert own["passes"].tolist() == [1, 5, 20]
-    assert own["mean"].tolist() == pytest.approx([2.0 + NOISE.mean(), 1.5 + NOISE.mean(), 1.0 + NOISE.mean()])
+    own = figure.data.set_index("method")
+    assert own["passes"].to_dict() == {"ensemble": 5, "dropout": 20}
+    assert own["difference"].tolist() == pytest.approx([-0.3 + NOISE.mean(), 0.3])
+    assert (own["95 % low"] <= own["difference"]).all()
+    assert "to the left of 0 the method is better" in figure.caption
 
 
 def test_nothing_is_said_where_mcni_is_scored_at_one_number_of_draws() -> None:
