@@ -33,7 +33,8 @@ class Training:
     epochs: Positive = 100
     batch: Positive = 32
     partial_batch: StrictBool = False  # whether the rows that fill no whole batch are the last, smaller batch
-    augmentation: Literal["none", "crop-flip"] = "none"  # of the images of a training batch
+    # Of the images of a training batch; crops have a border of 0 in training units, or of pixels that are 0: black.
+    augmentation: Literal["none", "crop-flip", "crop-flip-black"] = "none"
     patience: Count = 0  # evaluations without a better validation loss before a stop; 0: never
     evaluate_every: Positive = 1  # epochs from one evaluation of the validation loss to the next
     evaluate_from: Count = 0  # the first epoch that is evaluated; 0: as many as from one evaluation to the next

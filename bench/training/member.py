@@ -40,6 +40,7 @@ class Rows:
     train: Tensor
     validation: Tensor
     calibration: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
+    black: tuple[float, ...] = ()  # what pixels of 0 are in training units, for each channel of images; empty: 0
 
     @property
     def calibrating(self) -> Tensor:
@@ -112,7 +113,12 @@ class Member:
         hooks = tuple(getattr(kind, name) for name in (*_TRAINING_HOOKS, "draw", "predict"))
         fixed = tuple((k, repr(v)) for k, v in options(self.method).items() if not isinstance(v, float))
         rule = (training.optimizer, training.momentum, training.nesterov, training.augmentation, training.precision)
-        return (kind, hooks, fixed, self.problem, self.architecture, rule, training.validate)
+        return (kind, hooks, fixed, self.problem, self.architecture, rule, training.validate, self.border)
+
+    @property
+    def border(self) -> tuple[float, ...]:
+        """The colour of the border of augmented images; empty: 0."""
+        return self.rows.black if self.training.augmentation == "crop-flip-black" else ()
 
 
 _TRAINING_HOOKS = ("build", "init", "memory", "loss", "update", "remember", "validate")
@@ -280,7 +286,9 @@ def channels_last(x: Tensor) -> Tensor:
 
 def augment(member: Member, x: Tensor, tape: Tape) -> Tensor:
     """Return the inputs of a training batch, augmented if the protocol says so."""
-    return crop_and_flip(x, tape.uniform((len(x), 3))) if member.training.augmentation == "crop-flip" else x
+    if member.training.augmentation == "none":
+        return x
+    return crop_and_flip(x, tape.uniform((len(x), 3)), border=member.border)
 
 
 def net_of(module: nn.Module, tensors: Parts) -> Net:

@@ -120,7 +120,9 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequ
         return original
 
     rows_x, rows_y = (torch.from_numpy(part).to(device) for part in (train_x, train_y))
-    rows = Rows(split.task, rows_x, rows_y, train, validation, calibration)
+    scaled_images = split.train_x.ndim == 4 and protocol.scale_inputs
+    black = tuple((-scale.mean / scale.std).ravel().tolist()) if scaled_images else ()
+    rows = Rows(split.task, rows_x, rows_y, train, validation, calibration, black)
     return Prepared(rows, inputs(split.test_x), told.y_mean, told.y_std, whole, inputs, original_inputs)
 
 

@@ -62,7 +62,7 @@ def test_the_cifar_suites_follow_the_public_code(name: str, epochs: int, seeds: 
         epochs=epochs,
         batch=128,
         partial_batch=True,
-        augmentation="crop-flip",
+        augmentation="crop-flip-black",
     )
     assert {method: entry.options for method, entry in suite.methods.items()} == {
         "deterministic": {},

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -389,10 +389,15 @@ def test_long_and_short_trainings_do_not_share_a_graph(member: MakeMember) -> No
 @pytest.mark.slow
 def test_augmentation_moves_images_in_training_only(member: MakeMember, fit_in_order: FitInOrder) -> None:
     network = ResNet8Network()
-    plain, moved = (
-        fit_in_order([member(Deterministic(), network=network, epochs=1, augmentation=kind)], Limits(path="plain"))[0]
-        for kind in ("none", "crop-flip")
-    )
+
+    def fitted(kind: str, black: tuple[float, ...] = ()) -> Fitted:
+        one = member(Deterministic(), network=network, epochs=1, augmentation=kind)
+        return fit_in_order([replace(one, rows=replace(one.rows, black=black))], Limits(path="plain"))[0]
+
+    plain, moved = fitted("none"), fitted("crop-flip", (2.0,) * 3)
+    dark, darker = (fitted("crop-flip-black", (value,) * 3) for value in (0.0, -2.0))
+    assert torch.equal(dark.params["stem.conv.weight"], moved.params["stem.conv.weight"])
+    assert not torch.allclose(darker.params["stem.conv.weight"], moved.params["stem.conv.weight"])
     stacked = fit_in_order(
         [member(Deterministic(), network=network, epochs=1, augmentation="crop-flip")], Limits(path="stack")
     )[0]
