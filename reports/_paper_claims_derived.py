@@ -81,11 +81,11 @@ def _becomes_class(results: Results, key: str, spec: CellSpec, claim: Claim) -> 
 
 
 def _noise_levels(results: Results, key: str, spec: CellSpec, claim: Claim) -> Values:
-    """Mean size of the noise levels that were learned, and the value they started from."""
+    """Mean size of the noise levels that were learned without a penalty, and the value they started from."""
     front = "inspect/"
     found = [np.abs(np.ravel(array)) for name, array in results.arrays(key).items() if name.startswith(front)]
     start = spec.method.options.get("alpha")
-    if not found or not isinstance(start, int | float):
+    if not found or not isinstance(start, int | float) or spec.method.options.get("penalty"):
         return NONE
     learned, first = claim["conditions"]
     return {learned: float(np.concatenate(found).mean()), first: float(start)}

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -80,16 +80,18 @@ def _rises(name: str, dataset: str, levels: list[float], values: Array) -> State
     # A repeat in which all levels give the same value has no correlation: it does not rise.
     correlations = np.nan_to_num([float(kendalltau(levels, row).statistic) for row in values])
     p, mean = _p(correlations), float(correlations.mean())
-    steps = np.diff(values, axis=1).T
-    falling = [step for step in steps if step.mean() < 0]
-    tests = [len(steps) * _p(step) for step in falling] + ([p] if mean <= 0 else [])
-    contrary = min([1.0, *tests])
+    # Steps that fall, by their p-values with Bonferroni's correction.
+    steps = dict(zip(pairwise(levels), np.diff(values, axis=1).T, strict=True))
+    falls = {ends: min(1.0, len(steps) * _p(step)) for ends, step in steps.items() if step.mean() < 0}
+    contrary = min([1.0, *falls.values(), *([p] if mean <= 0 else [])])
     shown = p if mean > 0 and contrary >= SETTINGS.alpha else 1.0
     ends = values.mean(axis=0)
     text = (
         f"{name}: {ends[0]:.3g} at {levels[0]:g} to {ends[-1]:.3g} at {levels[-1]:g}, rank correlation {mean:.2f}, "
-        f"{len(falling)} of {plural(len(steps), 'step')} falling, n {len(values)}"
+        f"{len(falls)} of {plural(len(steps), 'step')} falling, n {len(values)}"
     )
+    if sure := [f"from {low:g} to {high:g}" for (low, high), one in falls.items() if one < SETTINGS.alpha]:
+        text += f"; shown to fall {' and '.join(sure)}"
     return Statement(name, "", dataset, Evidence(shown, contrary), text, "more seeds")
 
 

@@ -64,6 +64,8 @@ def find(name: str, suites: Sequence[Results]) -> Found | list[str]:
             continue
         held = Held(results, datasets)
         run = run_of(held.cells, experiment["methods"])
+        if not run.cells:  # of variants of its methods alone: a sweep is another experiment
+            continue
         if broken := lacking(run, dict(flat(experiment["must"]))):
             reasons.append(f"suite {results.suite} is another experiment ({'; '.join(broken)})")
             continue

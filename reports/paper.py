@@ -36,9 +36,9 @@ class Paper(Report):
         paper = reference()
         found = {name: find(name, suites) for name in paper["experiments"]}
         held = {name: one for name, one in found.items() if isinstance(one, Found)}
-        if not held:
-            return None
         judged = judge_claims(found, suites)
+        if not any(one.found for one in judged):
+            return None
         blocks: list[Block] = [
             Text(
                 f"{paper['title']}. Every claim of its text, the test that decides it and what our runs say. The paper "
@@ -47,7 +47,7 @@ class Paper(Report):
                 f"otherwise. {_families(judged)}"
             ),
             Facts(_counts(judged)),
-            *(Text(_compared_with(paper["experiments"][name], one)) for name, one in held.items()),
+            *map(Text, _comparisons(held, judged)),
             *_claims(judged),
         ]
         tables = [table for table in paper["tables"] if _is_comparable(table, held.get(table["experiment"]))]
@@ -69,12 +69,12 @@ class Paper(Report):
 
     def verdicts(self, suites: Sequence[Results]) -> Sequence[str]:
         """Return with what the suites were compared, and the verdict on each claim that they can decide."""
-        paper = reference()
-        found = {name: find(name, suites) for name in paper["experiments"]}
+        found = {name: find(name, suites) for name in reference()["experiments"]}
         held = {name: one for name, one in found.items() if isinstance(one, Found)}
-        lines = [_compared_with(paper["experiments"][name], one) for name, one in held.items()]
-        tested = [one for one in judge_claims(found, suites) if one.judged.verdict not in UNDECIDED]
-        return [*lines, *(f"{one.verdict}: {one.claim['text']} ({one.claim['place']})" for one in tested)]
+        judged = judge_claims(found, suites)
+        tested = [one for one in judged if one.judged.verdict not in UNDECIDED]
+        lines = [f"{one.verdict}: {one.claim['text']} ({one.claim['place']})" for one in tested]
+        return [*_comparisons(held, judged), *lines]
 
 
 def _families(judged: Sequence[JudgedClaim]) -> str:
@@ -89,6 +89,14 @@ def _families(judged: Sequence[JudgedClaim]) -> str:
 def _counts(judged: Sequence[JudgedClaim]) -> dict[str, str]:
     counts = {word: sum(one.judged.verdict == word for one in judged) for word in VERDICTS}
     return {"claims": str(len(judged)), **{word: str(count) for word, count in counts.items()}}
+
+
+def _comparisons(held: Mapping[str, Found], judged: Sequence[JudgedClaim]) -> list[str]:
+    """Return what experiments are compared with, and the sweeps that decide single claims, one text each."""
+    found = [(name, one) for name, one in held.items()]
+    found += [(one.claim["experiment"], one.found) for one in judged if one.found is not None]
+    experiments = reference()["experiments"]
+    return list(dict.fromkeys(_compared_with(experiments[name], one) for name, one in found))
 
 
 def _compared_with(experiment: Mapping[str, Any], found: Found) -> str:

@@ -87,4 +87,5 @@ def _cell(text: str, bold: bool, first: bool, number: bool, most: int) -> dict[s
     wide = len(text) > (WIDE_NAME if first else WIDE)
     words = not (first or number or wide) and len(text) > most
     kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide), ("words", words)) if has]
-    return {"text": text, "bold": bold, "kind": " ".join(kinds), "tone": TONE_OF.get(text, "")}
+    # A verdict may be qualified, such as "reproduced under departures".
+    return {"text": text, "bold": bold, "kind": " ".join(kinds), "tone": TONE_OF.get(text.partition(" under ")[0], "")}

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from bench.report.markdown import table_lines
+from bench.report.page import table_cells
 from bench.report.tables import csv_text, in_latex, is_number, latex, text_table
 
 EVIL = ("<script>alert('x')</script>", '"quoted"', "a|b & 50% $x_1$ {y} \\z ^~#", "🙂 多言語", "שלום עולם", "x" * 500)
@@ -84,3 +85,9 @@ def test_numbers_are_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "a1", "–", "first", "1st place of all", "2 better"])
 def test_words_are_no_numbers(text: str) -> None:
     assert not is_number(text)
+
+
+def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
+    verdicts = ["reproduced", "reproduced under departures", "cannot be decided under departures", "not run", "under"]
+    table = text_table(pd.DataFrame({"verdict": verdicts}))
+    assert [row[0]["tone"] for row in table_cells(table)["rows"]] == ["good", "good", "open", "open", ""]

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.api import Curves, stats
+from bench.api import Curves, Table, stats
+from bench.plugins.registry import Registry
 from bench.reports._paper_claims import Held, Judged, judge
 from bench.reports._paper_claims_held import Evidence, all_of, at_least, one_of
+from bench.reports._paper_claims_runs import rank_among
 from bench.reports._paper_experiments import Found, find_sweep, reference
 from tests.fixtures.results import spec
 
@@ -217,6 +219,8 @@ def test_a_quantity_is_higher_under_another_condition(levels: Sequence[float], v
         "method": ["a"],
     }
     assert MadeResults().add("a", arrays=arrays, options={"alpha": 0.05}).judged(claim).verdict == verdict
+    penalised = MadeResults().add("a", arrays=arrays, options={"alpha": 0.05, "penalty": 0.1})
+    assert penalised.judged(claim).verdict == "not run"  # the claim is about levels without a penalty
 
 
 def test_rows_are_kept_by_their_predicted_variance() -> None:
@@ -270,6 +274,7 @@ def test_a_trend_rises_over_the_sweep_and_no_step_falls() -> None:
     fallen = sweep({0.01: (1, 0.4), 0.02: (2, 0.6), 0.03: (3, 0.5)}).judged(claim)
     assert fallen.verdict == "not reproduced"
     assert "1 of 2 steps falling" in fallen.numbers
+    assert "shown to fall from 0.02 to 0.03" in fallen.numbers
     assert sweep({0.01: (1, 0.4), 0.02: (2, 0.5), 0.03: (3, 0.6)}, 5.0).judged(claim).verdict == "cannot be decided"
 
 
@@ -342,6 +347,21 @@ def test_the_value_of_one_run_among_ours() -> None:
     assert never.verdict == "not reproduced"
 
 
+def test_a_run_like_ours_is_rarely_called_another() -> None:
+    """The values of a run go together, and an infinite one is the highest."""
+    random = np.random.default_rng(0)
+    p = []
+    for _ in range(1000):
+        runs = random.normal(size=(60, 1)) + 0.5 * random.normal(size=(60, 2))
+        runs[runs[:, 1] > 1.0, 1] = np.inf
+        p.append(rank_among(runs[0], runs[1:]))
+    assert 0.025 < np.mean(np.array(p) < 0.05) < 0.066  # 3 standard errors above; many ties are conservative
+    runs = np.stack([np.arange(60.0)] * 2, axis=1)
+    # The least likely pair among runs whose two values always agree: each value by itself is among theirs.
+    assert rank_among(np.array([10.5, 49.5]), runs) == pytest.approx(1 / 61)
+    assert rank_among(np.array([70.0]), runs[:, :1]) == pytest.approx(2 / 61)
+
+
 def timed(factor: float, spread: float, rounds: int = 10, *, together: bool = True) -> MadeResults:
     """Two methods of which the first takes `factor` times as long; times grow by a tenth per draw."""
     results, random = MadeResults(), np.random.default_rng(0)
@@ -412,6 +432,10 @@ def test_a_sweep_departs_in_everything_but_its_levels() -> None:
     assert any(text.startswith("training.epochs is ") for text in found.departures)
     assert not any(name in text for text in found.departures for name in (".rate is", ".alpha is", "missing"))
     assert find_sweep(claim, [sweep({0.01: (1, 0.5)})]) == []  # of other plug-ins
+    section = Registry().make("report", "paper", {}).overall([results])  # of a page with the sweep alone
+    tables = {block.name: block.data for block in section.blocks if isinstance(block, Table)}
+    assert claim["text"] in set(tables["claims"]["claim"])
+    assert set(tables["claims-not-run"]["verdict"]) == {"not run", "no experiment"}
 
 
 def test_metrics_of_the_code_take_the_place_of_ours_where_they_are_stored() -> None:
