@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bench.api import CellSpec, Results, read_spec, stats
+from bench.api import CellSpec, Results, read_spec, spec_or_none, stats
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be decided", "not run", "no experiment"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "cannot be decided", "not run", "no experiment")
@@ -115,9 +115,9 @@ class Held:
 
     def variants(self, plugin: str, option: str) -> dict[str, float]:
         """Return the methods of a suite that are this plug-in, the lowest value of the option first."""
-        cells = self.cells.dropna(subset="spec").drop_duplicates("method")
-        specs = {str(cell.method): read_spec(str(cell.spec)).method for cell in cells.itertuples()}
-        found = {label: spec.options.get(option) for label, spec in specs.items() if spec.name == plugin}
+        cells = self.cells[self.cells["status"] == "ok"].drop_duplicates("method")
+        specs = {str(cell.method): spec_or_none(cell.spec) for cell in cells.itertuples()}
+        found = {k: spec.method.options.get(option) for k, spec in specs.items() if spec and spec.method.name == plugin}
         levels = {label: float(value) for label, value in found.items() if isinstance(value, int | float)}
         return dict(sorted(levels.items(), key=lambda pair: pair[1]))
 
