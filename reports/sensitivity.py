@@ -131,7 +131,7 @@ def _finding(metric: str, row: stats.DatasetComparison) -> str:
         return f"{size}, equivalent (within half a standard deviation over repeats)"
     if row.verdict in ("better", "worse"):
         return f"{size}, {row.verdict}"
-    seen = f" (these repeats show {row.detectable:.2g} with 80 % probability)" if row.detectable > 0 else ""
+    seen = f" (these repeats show {row.detectable:.3g} with 80 % probability)" if row.detectable > 0 else ""
     return f"{size}, no difference shown{seen}"
 
 
@@ -165,7 +165,7 @@ def _levels(dataset: str, curves: Sequence[Curve]) -> Table:
             }
             texts = {}
             for metric, (mean, low, high) in summary.items():
-                texts[metric] = f"{mean[place]:.4g} [{low[place]:.3g}, {high[place]:.3g}]"
+                texts[metric] = f"{mean[place]:,.4g} [{low[place]:,.4g}, {high[place]:,.4g}]"
                 ends = {"mean": mean[place], "95 % low": low[place], "95 % high": high[place]}
                 numbers.append({**own, "metric": metric, **ends})
             data.append({**own, **texts})
