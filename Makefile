@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs validity picture clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs paper validity picture clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -67,6 +67,11 @@ docs: .venv/installed-test
 	$(BIN)/python -m tools.method_page docs/methods.md
 	$(BIN)/python -m tools.metric_page docs/metrics.md
 	$(BIN)/python -m tools.network_page docs/networks.md
+
+# docs/paper.md and the tables of docs/results/toy.md, from the facts in reports/ and the results in docs/results/paper.
+paper: .venv/installed-test
+	$(BIN)/python -m tools.paper_page docs/paper.md
+	$(BIN)/python -m tools.toy_page docs/results/toy.md
 
 # Error rates of the statistics, of change points and of the gate, written to docs/. The last table is of real runs: the
 # first time they are made and kept in GATE_STORE; tools/README.md says how long everything takes.

@@ -40,17 +40,25 @@ def with_noise(
     law: Law = "gaussian",
     degrees: int = 5,
     multiplicative: bool = False,
+    sigma_gradient: bool = False,
 ) -> Net:
     """Return the network with w~ = w + alpha * eps, eps ~ N(0, sigma_l^2), on its weights only.
 
     sigma_l is the (population) standard deviation of layer l's current weights, or with `multiplicative` each weight's
-    own size. It is a scale, not a path for the gradient: the noise should not teach the weights to shrink.
+    own size. It is a scale, not a path for the gradient: the noise should not teach the weights to shrink. With
+    `sigma_gradient` it is such a path.
     """
     noisy = {}
     for name, weight in net.weights.items():
-        sigma = weight.detach().abs() if multiplicative else weight.detach().std(correction=0)
+        scale = weight if sigma_gradient else weight.detach()
+        sigma = scale.abs() if multiplicative else _spread(scale, sigma_gradient)
         noisy[name] = weight + level(name) * (sigma * standard(law, degrees, weight.shape, tape))
     return net.with_params(noisy)
+
+
+def _spread(weight: Tensor, differentiable: bool) -> Tensor:
+    """Return the standard deviation; for equal weights its gradient is infinite, that of the differentiable form 0."""
+    return weight.var(correction=0).clamp(min=1e-24).sqrt() if differentiable else weight.std(correction=0)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,9 @@ class NoisyWeights(Method):
     degrees: int = 5  # of freedom, of Student's t
     multiplicative: bool = False  # scaled by each weight's size instead of its layer's spread
     noise_in: Literal["both", "train", "test"] = "both"
+    sigma_gradient: bool = False  # whether the gradient flows through sigma, too
 
+    later = frozenset({"sigma_gradient"})
     watched = "network"  # the network without noise, as in the paper
 
     def __post_init__(self) -> None:
@@ -74,7 +84,8 @@ class NoisyWeights(Method):
 
     def noisy(self, net: Net, tape: Tape) -> Net:
         """Return one noisy network."""
-        return with_noise(net, tape, lambda name: self.level(net, name), self.law, self.degrees, self.multiplicative)
+        options = (self.law, self.degrees, self.multiplicative, self.sigma_gradient)
+        return with_noise(net, tape, lambda name: self.level(net, name), *options)
 
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return the data loss of one noisy network."""

@@ -6,7 +6,8 @@ in training and in every draw, on weights only (no biases, no normalisation). Yu
 Quantification With Noise Injection in Neural Networks: A Bayesian Perspective", 2025, arXiv:2501.12314, section III.
 
 Beyond the paper: another `law` of the noise (laplace, uniform, student-t with `degrees` of freedom, all of the same
-variance), noise in proportion to each weight (`multiplicative`), noise only in training or only in draws (`noise_in`).
+variance), noise in proportion to each weight (`multiplicative`), noise only in training or only in draws (`noise_in`),
+and a gradient that flows through sigma_l, too (`sigma_gradient`); the paper does not say whether it does.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ import torch
 from scipy import stats
 
 from bench.api import Array, Batch, Method, Net, Problem
-from bench.api.tape import BlankTape, LiveTape, generator
-from bench.methods._weight_noise import Law, standard
+from bench.api.tape import BlankTape, LiveTape, Tape, generator
+from bench.methods._weight_noise import Law, standard, with_noise
 from bench.methods.deterministic import Deterministic
 from bench.methods.drop_connect import DropConnect
 from bench.methods.mcni_fixed import MCNIFixed
@@ -46,8 +46,6 @@ def test_degrees_of_freedom_are_students() -> None:
 
 
 def test_a_uniform_of_zero_gives_a_finite_laplace() -> None:
-    from bench.api.tape import Tape
-
     assert torch.isfinite(standard("laplace", 5, (2,), Tape(torch.zeros(0), torch.tensor([0.0, 0.5])))).all()
 
 
@@ -105,6 +103,29 @@ def test_the_penalty_is_half_of_a_negative_weight_decay_on_the_levels() -> None:
     optimiser.step()
     for level, first, gradient in zip(own.values(), levels.values(), gradients[1], strict=True):
         torch.testing.assert_close(level.detach(), first - gradient)
+
+
+@pytest.mark.parametrize("flows", [False, True])
+def test_the_gradient_flows_through_sigma_where_it_is_asked_for(flows: bool) -> None:
+    """L = w~ x summed, w~_j = w_j + alpha sigma z_j: dL/dw_j = x_j + alpha (w_j - mean w) / (n sigma) sum_k z_k x_k."""
+    weight = torch.tensor([[1.0, -2.0, 4.0]], requires_grad=True)
+    x, z, alpha = torch.tensor([0.5, 2.0, -1.0]), torch.tensor([0.3, -1.0, 2.0]), 0.3
+    net = Net(MLP(3, [], 1), {"layers.0.weight": weight, "layers.0.bias": torch.zeros(1)}, {})
+    noisy = with_noise(net, Tape(z, torch.zeros(0)), lambda _: alpha, sigma_gradient=flows)
+    noisy(x[None]).sum().backward()
+    values = weight.detach()[0]
+    sigma = values.std(correction=0)
+    through = alpha * (values - values.mean()) / (3 * sigma) * (z * x).sum()
+    assert weight.grad is not None
+    torch.testing.assert_close(weight.grad[0], x + through if flows else x)
+
+
+def test_equal_weights_give_a_finite_gradient_through_sigma() -> None:
+    weight = torch.full((1, 3), 2.0, requires_grad=True)
+    net = Net(MLP(3, [], 1), {"layers.0.weight": weight, "layers.0.bias": torch.zeros(1)}, {})
+    noisy = with_noise(net, Tape(torch.ones(3), torch.zeros(0)), lambda _: 0.3, sigma_gradient=True)
+    noisy(torch.ones(1, 3)).sum().backward()
+    torch.testing.assert_close(weight.grad, torch.ones(1, 3))
 
 
 def test_a_channels_level_is_shared_by_the_weights_into_one_unit(

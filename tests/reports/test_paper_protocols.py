@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from bench.plugins.registry import Registry
+from bench.probes.softmax_noise import SoftmaxNoise
 from bench.reports._paper_experiments import reference
-from bench.reports._paper_protocols import Protocol, nearest, protocols, run_of
+from bench.reports._paper_protocols import Protocol, flat, nearest, protocols, run_of
 from tests.fixtures.planned import planned
 
 GPU = "NVIDIA RTX 6000"
@@ -18,6 +20,7 @@ SUITES = {  # of each experiment and source
     ("softmax", "text"): "softmax-demo",
     ("latency", "text"): "latency",
     ("toy", "code"): "toy-code",
+    ("uci", "code"): "uci-code",
     ("cifar10", "code"): "cifar10-code",
     ("softmax", "code"): "softmax-demo-code",
 }
@@ -49,6 +52,8 @@ PLANTED = [
     ("toy", "methods.mcni-fixed.alpha=0.3", "methods.mcni-fixed.alpha is 0.3, in the text of the paper 0.05"),
     ("toy", "methods.mcni-fixed.law=laplace", "methods.mcni-fixed.law is laplace, in the text of the paper gaussian"),
     ("toy", "methods.mcni-fixed.noise_in=test", "methods.mcni-fixed.noise_in is test, in the text of the paper both"),
+    ("toy", "methods.mcni-fixed.sigma_gradient=true", "methods.mcni-fixed.sigma_gradient is true, in the text of"),
+    ("toy", "datasets.toy.x=even", "datasets.toy.x is even, in the text of the paper uniform"),
     ("toy", "methods.mcni-learned.penalty=0.1", "methods.mcni-learned.penalty is 0.1"),
     ("toy", "methods.mcni-learned.granularity=layer", "methods.mcni-learned.granularity is layer"),
     ("toy", "training.optimizer=sgd", "training.optimizer is sgd, in the text of the paper adam"),
@@ -165,3 +170,15 @@ def test_rules_name_datasets_and_methods_that_exist() -> None:
                 if kind in ("datasets", "methods"):
                     known = (*protocol.datasets, *protocol.stand_ins) if kind == "datasets" else protocol.methods
                     assert rest.startswith(tuple(f"{name}." for name in known)), path
+
+
+def test_options_that_specifications_leave_out_have_their_defaults() -> None:
+    registry = Registry()
+    made = {"datasets.toy": registry.make("dataset", "toy", {}), "network": registry.make("network", "resnet8", {})}
+    made |= {f"methods.{name}": registry.make("method", name, {}) for name in ("mcni-fixed", "mcni-learned")}
+    made["probe"] = SoftmaxNoise()
+    for path, value in flat(reference()["common"]["unwritten"]):
+        place, _, name = path.rpartition(".")
+        default = getattr(made[place], name)
+        assert ("none" if default is None else default) == value, path
+        assert name in made[place].later, path
