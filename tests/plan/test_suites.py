@@ -151,3 +151,16 @@ def test_the_suite_of_gal_and_ghahramani_follows_their_experiment() -> None:
     for name, taus in precisions.items():
         for tau in taus:
             assert min(noises) <= tau**-0.5 / spread[name] <= max(noises)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "base", "dataset"), [("toy-sweep", "toy", "toy"), ("uci-sweep", "uci-fixed", "yacht")]
+)
+def test_a_sweep_differs_from_its_experiment_in_the_levels_only(sweep: str, base: str, dataset: str) -> None:
+    swept = load_suite(sweep)
+    assert swept.protocol_for(dataset) == load_suite(base).protocol_for(dataset)
+    assert swept.datasets[dataset] == load_suite(base).datasets[dataset]
+    for label, method in swept.methods.items():
+        (level,) = method.options.values()
+        assert label == f"{method.use}-{level:g}"
+    assert swept.baseline in swept.methods

@@ -132,7 +132,8 @@ def test_settings_are_counted_by_width_and_coverage_together() -> None:
     assert sum(means for means, _ in found.counts.values()) == 9
     assert found.counts["narrower", "higher"][0] == 3  # 0.1 against 0.2 and 0.4, 0.25 against 0.4: the gain outweighs
     assert found.counts["narrower", "lower"][0] == 2  # against 1
-    assert found.counts["wider", "lower"][0] == 0
+    assert found.counts["wider", "lower"] == (0, 0)
+    assert found.counts["wider", "higher"] == (4, 3)  # of the same width in every repeat: nothing is shown
     assert found.tests == 18
 
 
