@@ -50,7 +50,9 @@ def sweep_of(plugin: str, variants: Mapping[str, Options]) -> Sweep | None:
 
 def swept(results: Results) -> list[Sweep]:
     """Return the sweeps of a suite whose every label has the width and the coverage of intervals."""
+    found = [sweep_of(plugin, variants) for plugin, variants in variants_of(results.cells).items()]
+    if not any(found):
+        return []
     rows = results.frame[results.frame["metric"].isin([WIDTH, COVERAGE])]
     present = rows.groupby("method")["metric"].nunique()
-    found = (sweep_of(plugin, variants) for plugin, variants in variants_of(results.cells).items())
     return [sweep for sweep in found if sweep and all(present.get(label, 0) == 2 for label in sweep.levels)]

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
 from bench.reports._variants import variants_of
-from bench.reports._words import arrow, methods_of, metrics_of, plural, probability
+from bench.reports._words import arrow, methods_of, metrics_of, parts_of, plural, probability
 
 METRICS = 2  # of each task: the first that the suite names
 PLACE = ["dataset", "split", "method", "seed"]
@@ -49,6 +49,8 @@ class EqualCost(Report):
         """Return the comparisons with each reference, or None where none is scored at several numbers of draws."""
         plugins = variants_of(results.cells)
         labels = [label for name in self.references for label in plugins.get(name, {})]
+        if not labels:
+            return None  # before all stored values are read
         costs = costs_of(results.cells)
         rows = by_passes(results.frame, costs)
         counts = rows.groupby("method")["passes"].nunique()
@@ -95,10 +97,10 @@ def costs_of(cells: pd.DataFrame) -> dict[tuple[str, str], Cost]:
 
 def by_passes(frame: pd.DataFrame, costs: Costs) -> pd.DataFrame:
     """Return the values whose number of passes is known: those under a condition T=..., and those of all draws."""
-    parts = frame["metric"].str.extract(r"^([^@]+)@T=(\d+)$")
-    some = parts[0].notna()
-    first = frame[some].assign(metric=parts.loc[some, 0], passes=parts.loc[some, 1].astype(int))
-    plain = frame[~frame["metric"].str.contains("@")]
+    parts = parts_of(frame["metric"])
+    some = parts[2].str.fullmatch(r"T=\d+")
+    first = frame[some].assign(metric=parts.loc[some, 0], passes=parts.loc[some, 2].str[2:].astype(int))
+    plain = frame[parts[2] == ""]
     places = zip(plain["dataset"], plain["method"], strict=True)
     all_draws = plain.assign(passes=[costs[place].passes if place in costs else 0 for place in places])
     both = pd.concat([all_draws[all_draws["passes"] > 0], first])
