@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.api import Results
-from bench.reports._paper_claims import Judged
-from bench.reports._paper_experiments import UNDECIDED, Found, find, judge_claims, reference
+from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
 from bench.store.results import StoredResults
 from bench.store.store import Store
 from tools.kept_results import KeptResults, kept, write
-from tools.paper_page import RESULTS
+from tools.paper_page import RESULTS, digest
 
 SCORES = ("crps", "winkler")  # proper scores, which the paper does not have: kept beside what it reports
 
@@ -32,19 +31,22 @@ def metrics_of(results: Results) -> set[str]:
     return {name for name in results.frame["metric"].unique() if str(name).partition("@")[0] in names}
 
 
-def verdicts_of(results: Results) -> dict[str, Judged]:
+def verdicts_of(results: Results) -> list[JudgedClaim]:
     """Return the verdicts on the claims of the experiments that some results hold."""
     found = {name: find(name, [results]) for name in reference()["experiments"]}
-    return {one.claim["text"]: one.judged for one in judge_claims(found, [results]) if one.found is not None}
+    return [one for one in judge_claims(found, [results]) if one.found is not None]
 
 
 def with_verdicts(results: Results, command: str) -> dict[str, Any]:
-    """Return what is kept of some results: their values, and the verdicts that cannot be given from these alone."""
+    """Return what is kept of some results: their values, and the verdicts that take more than these, or long."""
     content = kept(results, metrics_of(results), command)
-    again = verdicts_of(KeptResults(content))
-    verdicts = {text: one for text, one in verdicts_of(results).items() if again[text].verdict in UNDECIDED}
-    decided = {text: asdict(one) for text, one in verdicts.items() if one.verdict not in UNDECIDED}
-    return {**content, "verdicts": decided}
+    again = {one.claim["text"]: one.judged.verdict for one in verdicts_of(KeptResults(content))}
+    verdicts = {
+        one.claim["text"]: {**asdict(one.judged), "claim": digest(one.claim)}
+        for one in verdicts_of(results)
+        if one.judged.verdict not in UNDECIDED and ("levels" in one.claim or again[one.claim["text"]] in UNDECIDED)
+    }
+    return {**content, "verdicts": verdicts}
 
 
 def main() -> None:

@@ -4,10 +4,12 @@
 facts in reports/, remarks from tools/paper_notes.toml, results from docs/results/paper (tools/kept_results.py).
 """
 
+import hashlib
+import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bench.reports._paper_claims import Judged
-from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
+from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, find_sweep, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, Rule, Source, protocols, value_text
 from bench.text_tables import markdown_table
 from tools.kept_results import KeptResults, read
@@ -35,18 +37,15 @@ def notes() -> Mapping[str, Any]:
     return tomllib.loads((ROOT / "tools" / "paper_notes.toml").read_text("utf-8"))
 
 
-Verdicts = Mapping[
-    tuple[str, Source], JudgedClaim
-]  # by the text of the claim and the protocol that the run is nearest to
+# By the text of the claim and the protocol that the run is nearest to.
+Verdicts = Mapping[tuple[str, Source], JudgedClaim]
 
 
 def page(folder: Path = RESULTS) -> str:
     """Return the whole page."""
     kept = [read(path) for path in sorted(folder.glob("*.json"))]
     runs = {name: runs_of(name, kept) for name in reference()["experiments"]}
-    verdicts = {
-        (one.claim["text"], source): one for source in SOURCES for one in judged(source, runs, kept) if one.found
-    }
+    verdicts = judged(runs, kept)
     parts = [notes()["introduction"].format(title=reference()["title"]).strip(), *_summary(verdicts)]
     for name in notes()["sections"]:
         parts += _selective(verdicts) if name == SELECTIVE else _experiment(name, runs[name], verdicts)
@@ -93,24 +92,35 @@ def _claims(section: str) -> Iterator[Mapping[str, Any]]:
             yield claim
 
 
-def judged(
-    source: Source, runs: Mapping[str, Mapping[Source, Found]], kept: Sequence[KeptResults]
-) -> list[JudgedClaim]:
-    """Return the judgements under one protocol, by the kept values or, where it takes arrays, as they were kept."""
-    found: dict[str, Found | list[str]] = {name: own.get(source, []) for name, own in runs.items()}
-    return [
-        as_kept(one) for one in judge_claims(found, kept) if one.found is None or one.found.protocol.source == source
-    ]
+def judged(runs: Mapping[str, Mapping[Source, Found]], kept: Sequence[KeptResults]) -> Verdicts:
+    """Return the judgements by the kept values or, where it takes arrays or long, as they were kept."""
+    verdicts: dict[tuple[str, Source], JudgedClaim] = {}
+    for source in SOURCES:
+        found: dict[str, Found | list[str]] = {name: own.get(source, []) for name, own in runs.items()}
+        for one in judge_claims(found, []):
+            if one.found is not None:
+                undecided = one.judged.verdict in UNDECIDED
+                verdicts[one.claim["text"], source] = as_kept(one.claim, one.found) or one if undecided else one
+    for claim in reference()["claims"]:
+        sweep = find_sweep(claim, kept) if "levels" in claim else None
+        if isinstance(sweep, Found) and (known := as_kept(claim, sweep)) is not None:
+            verdicts[claim["text"], sweep.protocol.source] = known
+    return verdicts
 
 
-def as_kept(one: JudgedClaim) -> JudgedClaim:
-    """Return a judgement as it was given when all arrays were there, if it takes them."""
-    if one.found is None or one.judged.verdict not in UNDECIDED:
-        return one
-    results = one.found.held.results
+def as_kept(claim: Mapping[str, Any], found: Found) -> JudgedClaim | None:
+    """Return a judgement as it was given when the results were kept; None where none was."""
+    results = found.held.results
     assert isinstance(results, KeptResults)
-    before = results.content["verdicts"].get(one.claim["text"])
-    return one if before is None else replace(one, judged=Judged(**before))
+    before = results.content["verdicts"].get(claim["text"])
+    parts = {field.name: before[field.name] for field in fields(Judged)} if before else None
+    return None if parts is None else JudgedClaim(claim, found, Judged(**parts))
+
+
+def digest(claim: Mapping[str, Any]) -> str:
+    """Return a short hash of how a claim is decided: a kept verdict holds for this form of it."""
+    content = {key: value for key, value in claim.items() if key not in ("text", "place")}
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 
 def _word(claim: Mapping[str, Any], source: Source, verdicts: Verdicts) -> str:
