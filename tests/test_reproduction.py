@@ -87,9 +87,9 @@ def test_durations_in_words() -> None:
         "10 minutes",
         "2.5 hours",
     ]
-    assert str(Duration(3, 1, 600.0, 2, "measured")) == (
-        "3 cells to run, 1 are stored: about 10 minutes with 2 workers (measured)"
-    )
+    some, last = Duration(3, 1, 600.0, 2, "measured"), Duration(1, 0, 20.0, 1, "rough")
+    assert str(some) == "3 cells to run, 1 stored: about 10 minutes with 2 workers (measured)"
+    assert str(last) == "1 cell to run: about 20 seconds with 1 worker (rough)"
 
 
 def test_in_python_as_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

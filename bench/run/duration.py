@@ -34,9 +34,11 @@ class Duration:
     def __str__(self) -> str:
         if not self.missing:
             return f"all {self.stored} cells are stored: nothing is left to run"
-        rest = f", {self.stored} are stored" if self.stored else ""
-        workers = f"{self.workers} worker{'s' * (self.workers > 1)}"
-        return f"{self.missing} cells to run{rest}: about {in_words(self.seconds)} with {workers} ({self.basis})"
+        rest = f", {self.stored} stored" if self.stored else ""
+        cells, workers = (
+            f"{count} {word}{'s' * (count > 1)}" for count, word in ((self.missing, "cell"), (self.workers, "worker"))
+        )
+        return f"{cells} to run{rest}: about {in_words(self.seconds)} with {workers} ({self.basis})"
 
 
 def estimate_duration(
