@@ -20,6 +20,7 @@ import pandas as pd
 from bench.reports._paper_claims import Judged
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, find_sweep, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, Rule, Source, protocols, value_text
+from bench.reports._words import plural
 from bench.text_tables import markdown_table
 from tools.kept_results import KeptResults, read
 from tools.pages import write_page
@@ -27,6 +28,7 @@ from tools.pages import write_page
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results" / "paper"
 LONG = 12  # rows of a table that is folded
+FEWEST = 40  # repeats whose middle 95 % is not just all of them
 NOT_JUDGED = ("not run yet", "no experiment decides it")
 SELECTIVE = "selective"  # a section of its own, from runs of two experiments
 
@@ -190,10 +192,11 @@ def _run(source: Source, protocol: Protocol, found: Found | None) -> str:
     results = found.held.results
     assert isinstance(results, KeptResults)
     repeats = found.held.cells.groupby(["dataset", "method"])["seed"].nunique()
-    count = str(repeats.min()) if repeats.min() == repeats.max() else f"{repeats.min()} to {repeats.max()}"
+    least, most = int(repeats.min()), int(repeats.max())
+    count = plural(most, "repeat") if least == most else f"{least} to {plural(most, 'repeat')}"
     device, code = (results.content["environment"].get(key, "unknown") for key in ("device_name", "code"))
     return (
-        f"{start}`{results.content['command']}`; {count} repeats; device {device}, code {code}. "
+        f"{start}`{results.content['command']}`; {count}; device {device}, code {code}. "
         f"Departures: {'; '.join(found.departures) or 'none'}."
     )
 
@@ -221,6 +224,8 @@ def _values(table: Mapping[str, Any], found: Mapping[Source, Found]) -> Iterator
         rows.append(row)
     if not any(filled.values()):
         return
+    if of_code:
+        rows = [row for row in rows if set(row[4:]) != {"–"}]
     first = 0 if len({row[0] for row in rows}) > 1 else 1  # one dataset needs no column
     keep = [*range(first, 4), *(4 + i for i, column in enumerate(columns) if filled[column])]
     yield f"{table['name']}. {table['title']}:"
@@ -248,7 +253,9 @@ def _pair(mean: float, spread: float = math.nan) -> str:
 
 
 def _spread(values: pd.Series, theirs: float) -> str:
-    """Return our mean, where the middle 95 % of our repeats are, and whether one value of others is there."""
+    """Return our mean, and of many repeats where the middle 95 % are and whether one value of others is there."""
+    if len(values) < FEWEST:
+        return _pair(*_mean(values))
     low, high = np.quantile(values, [0.025, 0.975])
     inside = "inside" if low <= theirs <= high else "outside"
     return f"{_pair(*_mean(values))}; middle 95 %: {low:.4g} to {high:.4g}, {inside}"
