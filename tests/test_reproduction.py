@@ -8,7 +8,8 @@ import bench
 from bench.api import Measured
 from bench.plan.suite import load_suite, suite_names
 from bench.plugins.registry import Registry
-from bench.reproduction import experiments, find_experiment
+from bench.reproduction import Experiment, experiments, find_experiment
+from bench.run import duration
 from bench.run.duration import Duration, estimate_duration, in_words
 from bench.store.store import Store
 from tests.fixtures.commands import Command
@@ -16,7 +17,7 @@ from tests.fixtures.commands import Command
 SMALL = ("--seeds", "2", "--set", "training.epochs=5", "--set", "draws=20", "--engine", "inline")
 
 
-def test_from_nothing_to_the_page_and_again(command: Command, tmp_path: Path) -> None:
+def test_from_nothing_to_the_page_and_again(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = command("reproduce", "toy", *SMALL)
     assert done.code == 0, done.err
     first, second, *_ = done.out.splitlines()
@@ -28,12 +29,23 @@ def test_from_nothing_to_the_page_and_again(command: Command, tmp_path: Path) ->
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert page.index("Paper reproduction") < page.index("Overview")
 
+    monkeypatch.setattr(duration, "calibration_seconds", lambda: 0.03)
     small = {"training.epochs": 5, "draws": 20}
     options = bench.RunOptions(executor="inline")
     again = find_experiment("toy", seeds=2, changes=small).duration("runs/uqbench.db", options)
     assert str(again) == "all 10 cells are stored: nothing is left to run"
     more = find_experiment("toy", seeds=3, changes=small).duration("runs/uqbench.db", options)
     assert (more.missing, more.stored) == (5, 10)
+    # What was computed here counts, once it is long enough.
+    assert "by the cells in the store" not in more.basis
+    monkeypatch.setattr(duration, "FEWEST_SECONDS", 0.0)
+    scaled = find_experiment("toy", seeds=3, changes=small).duration("runs/uqbench.db", options)
+    with Store("runs/uqbench.db", create=False, writable=False) as store:
+        taken = sum(cell["seconds"] for cell in store.cells("toy"))
+    assert scaled.basis == "by the cells in the store"
+    assert 0.2 * taken < scaled.seconds < 2 * taken  # 5 cells more, after 10
+    monkeypatch.setattr(duration, "cpu_model", lambda: "another machine")
+    assert find_experiment("toy", seeds=3, changes=small).duration("runs/uqbench.db", options).basis == more.basis
 
 
 def test_mistakes_are_one_line(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -54,11 +66,11 @@ def test_every_experiment_has_suites_that_exist(command: Command) -> None:
     registry = Registry()
     found = experiments(registry)
     assert list(found) == ["toy", "uci", "cifar10", "softmax", "latency"]
-    for name, (_, one) in found.items():
+    for name, (report, one) in found.items():
         for protocol, parts in one.parts.items():
-            assert {part.suite for part in parts} <= set(suite_names()), protocol
-            for full in (False, True):
-                assert find_experiment(name, protocol, full).suite().datasets
+            for part in parts:
+                assert part.suite in suite_names()
+                assert Experiment(name, one.title, protocol, part, True, report, registry).suite().datasets
     listed = command("list", "experiments").out
     assert all(line.split()[0] in found for line in listed.splitlines())
 
