@@ -142,3 +142,18 @@ def test_a_plugin_that_exits_when_it_is_loaded_is_no_success(command: Command, w
     assert answer.out == ""
     assert answer.err.count("\n") == 1
     assert "exit" in answer.err.lower()
+
+
+@pytest.mark.slow
+def test_a_plugin_that_leaves_the_process_fails_its_own_cells(write_plugin: WritePlugin, tmp_path: Path) -> None:
+    """`os._exit(0)` would end the command without a word and with the code of a success."""
+    leaves = "@dataclass(frozen=True)\nclass Leaves(Method):\n    def draw(self, net, x, tape):\n        os._exit(0)\n"
+    path = write_plugin("leaves", f"import os\n\n{leaves}")
+    (tmp_path / "tiny.toml").write_text(TINY, "utf-8")
+    run = f"uqbench run tiny.toml --engine inline --seeds 1 --plugin '{path}' --method leaves --method deterministic"
+    done = shell(f"{run} --store s.db", tmp_path)
+    assert done.returncode == 1
+    assert "1 failed" in done.stderr + done.stdout
+    assert "SystemExit: 0" in done.stderr + done.stdout
+    (row,) = json.loads(shell("uqbench status --store s.db --json", tmp_path).stdout)["rows"]
+    assert (row["done"], row["failed"]) == (1, 1)
