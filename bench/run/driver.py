@@ -5,7 +5,6 @@ traceback, never the end of the run; a worker that dies costs only the cells it 
 """
 
 import contextlib
-import json
 import math
 import threading
 import time
@@ -16,21 +15,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.errors import UserError
-from bench.plan.cells import Refused, plan
 from bench.plan.suite import Suite
-from bench.plan.units import TOGETHER, UNKNOWN, Unit, Units, cut
+from bench.plan.units import Unit, Units, cut
 from bench.plugins.registry import Registry
-from bench.probes import probe_types
 from bench.run.apart import run_apart
 from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError, UnfitWorkerError
 from bench.run.executors.inline import InlineExecutor
+from bench.run.missing import missing_units, units_of
 from bench.run.monitor import Monitor
 from bench.run.progress import Progress
 from bench.run.summary import Summary
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
 from bench.spec.cell import Cell, Outcome
-from bench.spec.spec import CellSpec, spec_or_none
-from bench.store.store import Store, SuiteRecord, new_owner
+from bench.spec.spec import spec_or_none
+from bench.store.store import Store, new_owner
 from bench.training import checkpoints
 from bench.training.limits import Limits
 from bench.training.search import Selection
@@ -62,8 +60,7 @@ def run(
     """Run the cells of a suite that the store does not have yet."""
     began = time.perf_counter()
     summary = Summary()
-    units = _missing(suite, registry, store, summary, monitor)
-    units.failed_before = {cell.key for cell in store.failed(suite.name)}
+    units = missing_units(suite, registry, store, summary, monitor)
     _Driver(suite.name, registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
     return summary
@@ -79,59 +76,9 @@ def rerun(
     """Run these cells by their specifications, whichever suite wants them."""
     began = time.perf_counter()
     summary = Summary()
-    units = Units()
-    together = {kind for kind, probe in probe_types().items() if probe.together}
-    for cell in cells:
-        spec = spec_or_none(cell.spec)  # one that cannot be read fails in its worker, with the reason
-        alone = spec is None or spec.protocol.probe["kind"] not in together
-        need = replace(UNKNOWN, apart=alone and _computed_apart(spec, registry))
-        units.add((cell.dataset, cell.method) if alone else TOGETHER, need, [cell])
-        units.failed_before.add(cell.key)
-    _Driver("", registry, store, settings, monitor, summary).run(units)
+    _Driver("", registry, store, settings, monitor, summary).run(units_of(cells, registry))
     summary.seconds = time.perf_counter() - began
     return summary
-
-
-def _computed_apart(spec: CellSpec | None, registry: Registry) -> bool:
-    """Return whether the cells of a method are computed apart; one that cannot be made fails in its worker."""
-    if spec is None:
-        return False
-    try:
-        return bool(registry.inner(registry.make("method", spec.method.name, spec.method.options)).alone)
-    except UserError:
-        return False
-
-
-def _missing(suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor) -> Units:
-    """Record in the store what the suite consists of; return what is not there yet."""
-    units = Units()
-    seen: set[str] = set()  # two names for one thing are one cell
-    content = json.dumps(suite.model_dump(mode="json"), sort_keys=True)
-    record = SuiteRecord(suite.name, suite.title, suite.baseline, suite.metrics, content)
-    cells: list[Cell] = []
-    remarks: dict[tuple[str, str], list[str]] = {}
-    for task in plan(suite, registry):
-        if isinstance(task, Refused):
-            summary.refused.append(task)
-            remarks[task.dataset, task.method] = [f"could not run: {task.reason}"]
-            continue
-        remarks[task.dataset, ""] = list(task.notes)
-        remarks[task.dataset, task.method] = []
-        cells += task.cells
-        done = store.done(cell.key for cell in task.cells) | seen
-        for cell in task.cells:
-            if cell.key in done:
-                summary.skipped += 1
-                monitor.cell_done(cell, None)
-        missing = [cell for cell in task.cells if cell.key not in done]
-        seen.update(cell.key for cell in missing)
-        units.add_task(task, missing)
-    if suite.whole:
-        store.forget(suite.name)
-    store.want(record, cells)
-    for (dataset, method), texts in remarks.items():
-        store.remark(suite.name, dataset, method, texts)
-    return units
 
 
 class _Driver:

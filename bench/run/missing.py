@@ -1,0 +1,73 @@
+"""What a driver has to do: the cells of a suite that a store does not have, or cells that are to be computed again."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bench.errors import UserError
+from bench.plan.cells import Refused, plan
+from bench.plan.suite import Suite
+from bench.plan.units import TOGETHER, UNKNOWN, Units
+from bench.plugins.registry import Registry
+from bench.probes import probe_types
+from bench.run.monitor import Monitor
+from bench.run.summary import Summary
+from bench.spec.cell import Cell
+from bench.spec.spec import CellSpec, spec_or_none
+from bench.store.store import Store, SuiteRecord
+
+
+def units_of(cells: Iterable[Cell], registry: Registry) -> Units:
+    """Return these cells as units of work, by their specifications."""
+    units = Units()
+    together = {kind for kind, probe in probe_types().items() if probe.together}
+    for cell in cells:
+        spec = spec_or_none(cell.spec)  # one that cannot be read fails in its worker, with the reason
+        alone = spec is None or spec.protocol.probe["kind"] not in together
+        need = replace(UNKNOWN, apart=alone and _computed_apart(spec, registry))
+        units.add((cell.dataset, cell.method) if alone else TOGETHER, need, [cell])
+        units.failed_before.add(cell.key)
+    return units
+
+
+def _computed_apart(spec: CellSpec | None, registry: Registry) -> bool:
+    """Return whether the cells of a method are computed apart; one that cannot be made fails in its worker."""
+    if spec is None:
+        return False
+    try:
+        return bool(registry.inner(registry.make("method", spec.method.name, spec.method.options)).alone)
+    except UserError:
+        return False
+
+
+def missing_units(suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor) -> Units:
+    """Record in the store what the suite consists of; return what is not there yet."""
+    units = Units()
+    seen: set[str] = set()  # two names for one thing are one cell
+    content = json.dumps(suite.model_dump(mode="json"), sort_keys=True)
+    record = SuiteRecord(suite.name, suite.title, suite.baseline, suite.metrics, content)
+    cells: list[Cell] = []
+    remarks: dict[tuple[str, str], list[str]] = {}
+    for task in plan(suite, registry):
+        if isinstance(task, Refused):
+            summary.refused.append(task)
+            remarks[task.dataset, task.method] = [f"could not run: {task.reason}"]
+            continue
+        remarks[task.dataset, ""] = list(task.notes)
+        remarks[task.dataset, task.method] = []
+        cells += task.cells
+        done = store.done(cell.key for cell in task.cells) | seen
+        for cell in task.cells:
+            if cell.key in done:
+                summary.skipped += 1
+                monitor.cell_done(cell, None)
+        missing = [cell for cell in task.cells if cell.key not in done]
+        seen.update(cell.key for cell in missing)
+        units.add_task(task, missing)
+    if suite.whole:
+        store.forget(suite.name)
+    store.want(record, cells)
+    for (dataset, method), texts in remarks.items():
+        store.remark(suite.name, dataset, method, texts)
+    units.failed_before = {cell.key for cell in store.failed(suite.name)}
+    return units
