@@ -164,3 +164,15 @@ def test_a_sweep_differs_from_its_experiment_in_the_levels_only(sweep: str, base
         (level,) = method.options.values()
         assert label == f"{method.use}-{level:g}"
     assert swept.baseline in swept.methods
+
+
+def test_the_sensitivity_of_the_toy_experiment_varies_what_the_paper_leaves_open() -> None:
+    varied, base = load_suite("toy-sensitivity"), load_suite("toy")
+    for dataset in varied.datasets:
+        assert varied.protocol_for(dataset) == base.protocol_for("toy")
+    options = {name: {"rows": 200, "test": "same", **entry.options} for name, entry in varied.datasets.items()}
+    assert options == {"toy": base.datasets["toy"].options, "toy-even": {**base.datasets["toy"].options, "x": "even"}}
+    for label, method in varied.methods.items():
+        own = base.methods[method.use or label].options
+        assert {**own, **method.options} == {**method.options}, "an option of the paper's is missing"
+        assert set(method.options) - set(own) <= {"sigma_gradient", "penalty"}
