@@ -238,15 +238,23 @@ def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list
 
 
 def write_report(
-    store: StoreSource = DEFAULT_URL, out: str | Path = "report", *, suites: Names = (), plugins: Files = ()
+    store: StoreSource = DEFAULT_URL,
+    out: str | Path = "report",
+    *,
+    suites: Names = (),
+    plugins: Files = (),
+    pdf: bool = False,
 ) -> Path:
-    """Write a report on some suites of a store (all by default) into a folder; return its page, `index.html`."""
+    """Write a report on some suites of a store (all by default) into a folder; return its page, `index.html`.
+
+    `pdf`: the figures also as PDF, which takes about twice as long.
+    """
     from bench.metrics import using_metrics
     from bench.report.write import write_report as write
 
     registry = registry_of(plugins)
     with _opened(store) as opened, using_metrics(registry.metrics):
-        return write(opened, registry, Path(out), suites)[0]
+        return write(opened, registry, Path(out), suites, pdf=pdf)[0]
 
 
 def write_leaderboard(

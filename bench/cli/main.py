@@ -104,13 +104,14 @@ def _better(direction: str, target: float | None) -> str:
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @store_option
 @output_option("--out", show_default=True, default="report", metavar="DIR", help="The folder to write to.")
+@click.option("--pdf", is_flag=True, help="Write the figures also as PDF, for papers; takes about twice as long.")
 @plugin_option
-def report(suites: Sequence[str], store: str, out: str, plugins: Sequence[str]) -> None:
+def report(suites: Sequence[str], store: str, out: str, pdf: bool, plugins: Sequence[str]) -> None:
     """Write a report on the stored results: a page (index.html), Markdown, figures and tables (CSV, LaTeX)."""
     collect_garbage_rarely()
     from bench.workflow import write_report
 
-    echo(f"report: {write_report(store, out, suites=suites, plugins=plugins)}")
+    echo(f"report: {write_report(store, out, suites=suites, plugins=plugins, pdf=pdf)}")
 
 
 @app.command()

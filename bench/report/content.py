@@ -66,7 +66,7 @@ class FileNames:
         return name
 
 
-def section_content(section: Section, suite: str, names: FileNames) -> SectionContent:
+def section_content(section: Section, suite: str, names: FileNames, pdf: bool = False) -> SectionContent:
     """Draw the figures and format the tables of a section; raises where a block cannot be written in every form."""
     prefix = f"{readable_name(suite)}-" if suite else ""
     blocks: list[Text | Facts | TableContent | FigureContent] = []
@@ -77,7 +77,7 @@ def section_content(section: Section, suite: str, names: FileNames) -> SectionCo
             csv = csv_text(block.data if block.numbers is None else block.numbers)
             blocks.append(TableContent(block, text, name, csv, latex(text, block.caption, name)))
         elif isinstance(block, Figure):
-            image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)))
+            image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)), pdf)
             data = block.data if block.data is not None else pd.DataFrame()
             csv_or_none = None if block.data is None else csv_text(block.data)
             blocks.append(FigureContent(block, image, text_table(data.head(MOST_ROWS)), csv_or_none))

@@ -32,20 +32,28 @@ class Image:
     png: bytes
     svg: bytes
     inline: str  # as an element of a page: its text is text, its colours are the page's
+    pdf: bytes | None = None  # where it was asked for
 
 
-def draw_figure(figure: "Figure", name: str) -> Image:
-    """Draw a figure both ways. Text stays text in the SVG, so that every script and emoji is the reader's own font."""
+def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
+    """Draw a figure as PNG and SVG, and as PDF where it is asked for: that takes longer than the two others together.
+
+    Text stays text in the SVG, so that every script and emoji is the reader's own font. The PDF holds its fonts as
+    TrueType (42), which publishers accept and a reader can search; matplotlib's usual type 3 they refuse.
+    """
     import matplotlib
 
-    png, svg = io.BytesIO(), io.BytesIO()
+    png, svg, vectors = io.BytesIO(), io.BytesIO(), io.BytesIO()
     layout = {"figure.autolayout": False, "figure.constrained_layout.use": False}
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.2, **layout}
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, **layout}
+    settings["path.simplify_threshold"] = 0.2
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
         _lay_out(figure)
         figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Image(name, png.getvalue(), svg.getvalue(), inline(svg.getvalue(), name))
+        if pdf:
+            figure.savefig(vectors, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    return Image(name, png.getvalue(), svg.getvalue(), inline(svg.getvalue(), name), vectors.getvalue() or None)
 
 
 def _lay_out(figure: "Figure") -> None:

@@ -59,7 +59,7 @@ def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, A
     name = image.name.replace("-", " ")
     rows = 0 if figure.data is None else len(figure.data)
     more = f"The first {MOST_ROWS} of {rows:,} rows; the CSV file has all of them." if rows > MOST_ROWS else ""
-    kinds = ["PNG", "SVG", *(["CSV"] if figure.data is not None else [])]
+    kinds = ["PNG", "SVG", *(["PDF"] if image.pdf is not None else []), *(["CSV"] if figure.data is not None else [])]
     links = [_link(kind, f"figures/{image.name}.{kind.lower()}", name) for kind in kinds]
     picture, cells = Markup(image.inline), table_cells(block.numbers)
     content = {"id": image.name, "name": name, "caption": figure.caption, "picture": picture, "more": more}

@@ -18,8 +18,13 @@ from bench.store.results import StoredResults
 from bench.store.store import Store
 
 
-def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[str] = ()) -> list[Path]:
-    """Write `index.html`, `report.md`, `figures/` and `tables/` for some suites of a store (all by default)."""
+def write_report(
+    store: Store, registry: Registry, out: Path, suites: Sequence[str] = (), *, pdf: bool = False
+) -> list[Path]:
+    """Write `index.html`, `report.md`, `figures/` and `tables/` for some suites of a store (all by default).
+
+    `pdf`: the figures also as PDF.
+    """
     known = store.suites()
     for suite in suites:
         if suite not in known:
@@ -28,11 +33,11 @@ def write_report(store: Store, registry: Registry, out: Path, suites: Sequence[s
         raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
-    names = FileNames()
+    content_of = partial(section_content, names=FileNames(), pdf=pdf)
     with style.declared_looks(partial(declared_look, registry)):
-        parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), names)]
+        parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), content_of)]
         for one in results:
-            parts.append(_part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), names, broken))
+            parts.append(_part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken))
     return _write(parts, out, store.address)
 
 
@@ -58,7 +63,7 @@ def _part(
     title: str,
     plugins: Iterable[tuple[str, Report]],
     section_of: Callable[[Report], Section | None],
-    names: FileNames,
+    content_of: Callable[[Section, str], SectionContent],
     broken: Iterable[SectionContent] = (),
 ) -> Part:
     sections: list[SectionContent] = []
@@ -67,7 +72,7 @@ def _part(
         try:
             section = section_of(plugin)
             if section is not None:
-                content = section_content(section, suite, names)
+                content = content_of(section, suite)
                 section_lines(content)  # raises what would end the whole report later
                 sections.append(content)
         except BaseException as error:  # one broken section must not cost the others
@@ -91,6 +96,8 @@ def _write(parts: Sequence[Part], out: Path, store: str) -> list[Path]:
 def _figure_files(content: FigureContent, folder: Path) -> list[Path]:
     image = content.image
     files: dict[str, str | bytes] = {".png": image.png, ".svg": image.svg}
+    if image.pdf is not None:
+        files[".pdf"] = image.pdf
     if content.csv is not None:
         files[".csv"] = content.csv
     return [write_output(folder / f"{image.name}{ending}", content) for ending, content in files.items()]
