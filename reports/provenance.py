@@ -10,6 +10,7 @@ import pandas as pd
 
 from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
 from bench.reports._searches import configurations_tried, with_searches
+from bench.reports._words import plural
 
 OF_METHODS = ("training", "network", "grid")  # the parts of a protocol that a suite may change for one method
 MOST_FAILURES = 60  # on the page; there may be thousands
@@ -28,7 +29,7 @@ class Provenance(Report):
             return None
         counts = cells["status"].fillna("not run").value_counts()
         statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
-        blocks: list[Block] = [Text(f"{len(cells)} cells: {statuses}.")]
+        blocks: list[Block] = [Text(f"{plural(len(cells), 'cell')}: {statuses}.")]
         known = cells.dropna(subset="spec")
         specs = [
             (str(dataset), str(method), spec)
@@ -36,7 +37,8 @@ class Provenance(Report):
             if (spec := spec_or_none(text)) is not None
         ]
         if unreadable := len(known) - len(specs):
-            blocks.append(Text(f"Warning: the specifications of {unreadable} cells cannot be read by this version."))
+            many = plural(unreadable, "cell")
+            blocks.append(Text(f"Warning: the specifications of {many} cannot be read by this version."))
         own = _with_own_training(cells)
         blocks += [Text(text) for text in _warnings(specs, cells, own)]
         if not results.remarks.empty:
@@ -46,7 +48,8 @@ class Provenance(Report):
         blocks += [*_data(specs, cells), *_methods(specs, configurations_tried(results)), *_protocols(specs, own)]
         for number, (text, rows) in enumerate(cells.dropna(subset="environment").groupby("environment"), start=1):
             table = _flat(json.loads(str(text)))
-            blocks.append(Table(f"Environment {number} ({len(rows)} cells)", table, name=f"environment-{number}"))
+            title = f"Environment {number} ({plural(len(rows), 'cell')})"
+            blocks.append(Table(title, table, name=f"environment-{number}"))
         when = _when(cells)
         return Section("Provenance", [*blocks, *([Text(when)] if when else [])])
 

@@ -10,6 +10,7 @@ import click
 
 from bench.cli.options import data_option, defaulted, output_option, plugin_option, set_data_folder
 from bench.cli.output import Command, echo, end
+from bench.counts import plural
 from bench.errors import UserError
 from bench.run.progress_bar import progress_bar
 from bench.store import DEFAULT_URL
@@ -163,7 +164,7 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugi
         found = metric_history(stores, metric, suite)
         written = write_history(metric, found, Path(out))
     versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
-    count = f"{len(found.lines)} series, {len(versions)} version{'s' * (len(versions) != 1)}"
+    count = f"{len(found.lines)} series, {plural(len(versions), 'version')}"
     echo(f"{metric}: {count} of code, plug-ins and harness")
     for one in found.lines:
         for change in one.changes:
@@ -175,7 +176,7 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugi
             if cause := one.series.changed_plugins(change.at):
                 echo(f"       {cause}")
     if any(one.changes for one in found.lines):
-        echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {found.cuts} places)")
+        echo(f"({100 * found.alpha:g} % chance of any false one, Bonferroni over {plural(found.cuts, 'place')})")
     echo(f"history: {written[0]}")
 
 
@@ -210,17 +211,19 @@ def _print_baseline(new: "Baseline", before: "Baseline | None", path: Path) -> N
     from bench.gate.verdicts import FEWEST_PAIRS
 
     seeds, measured = len(new.measured.seeds), new.measured
-    echo(f"{path}: {measured.count} values, {len(measured.values)} methods on datasets, {seeds} seeds")
+    places = f"{plural(len(measured.values), 'pair')} of dataset and method"
+    echo(f"{path}: {plural(measured.count, 'value')}, {places}, {plural(seeds, 'seed')}")
     for (dataset, method), statuses in measured.lost.items():
         for status, which in statuses.items():
-            echo(f"note: {dataset} {method}: {len(which)} of {seeds} seeds {status}", err=True)
+            echo(f"note: {dataset} {method}: {len(which)} of {plural(seeds, 'seed')} {status}", err=True)
     if seeds < FEWEST_PAIRS:
         echo(f"note: with fewer than {FEWEST_PAIRS} seeds a gate can only find identical values", err=True)
     if before is not None:
         from bench.gate.verdicts import Rules, compare
 
         moved = [row for row in compare(before.measured, measured, Rules()) if row.verdict != "identical"]
-        echo(f"{len(moved)} of {sum(map(len, measured.values.values()))} metrics moved: see 'git diff {path}'")
+        total = sum(map(len, measured.values.values()))
+        echo(f"{len(moved)} of {plural(total, 'metric')} moved: see 'git diff {path}'")
 
 
 COMMANDS = (baseline, gate, history)

@@ -6,6 +6,7 @@ import click
 
 from bench.cli.options import collect_garbage_rarely, output_option, plugin_option, repeated, store_option
 from bench.cli.output import Command, echo
+from bench.counts import plural
 
 
 @click.command(cls=Command)
@@ -39,8 +40,8 @@ def leaderboard(
     page, found = write_leaderboard(store, out, version=version, frozen=frozen, **options)
     hidden = [one for one in found.unlisted if one.provenance]
     empty = len(found.unlisted) - len(hidden)
-    echo(f"leaderboard: {page}, {len(found.rows)} rows listed")
+    echo(f"leaderboard: {page}, {plural(len(found.rows), 'row')} listed")
     if empty:
-        echo(f"not listed: {empty} rows without a result")
+        echo(f"not listed: {plural(empty, 'row')} without a result")
     if hidden:
-        echo(f"not listed: {len(hidden)} rows without full provenance, such as {hidden[0].reason}")
+        echo(f"not listed: {plural(len(hidden), 'row')} without full provenance, such as {hidden[0].reason}")

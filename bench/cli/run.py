@@ -1,6 +1,7 @@
 """`uqbench run` and `uqbench retry`: compute cells, store them and print a summary."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ import click
 
 from bench.cli.executor_options import compute_options
 from bench.cli.options import data_option, json_option, plugin_option, repeated, set_data_folder, store_option
-from bench.cli.output import Command, echo, end, fail
+from bench.cli.output import Command, echo, fail
+from bench.counts import plural
 from bench.errors import UserError, unknown_name
 from bench.run.progress_bar import progress_bar
 
@@ -123,20 +125,22 @@ def end_of_run(summary: "Summary", stopped_by: int | None) -> None:
     """Exit with the code of how the run ended."""
     if summary.left:
         how, code = ("stopped", 128 + stopped_by) if stopped_by is not None else ("the run ended too early", 1)
-        fail(f"{how}; {summary.left} cells are left, the same command goes on with them", code)
+        fail(f"{how} with {plural(summary.left, 'cell')} left; the same command goes on from there", code)
     if not summary.well:
-        end(1)
+        reasons = [f"{plural(len(summary.failures), 'cell')} failed"] * bool(summary.failures)
+        reasons += [f"{plural(summary.broken, 'cell')} could not begin"] * bool(summary.broken)
+        fail(f"exit code 1: {' and '.join(reasons)}", 1)
 
 
 def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
     from bench.plan.cells import Refused, plan
 
     rows: list[dict[str, Any]] = []
-    broken = False
+    broken = 0
     with _stored(store) as stored:
         for task in plan(suite, registry):
             if isinstance(task, Refused):
-                broken = broken or task.fault
+                broken += task.cells * task.fault
                 rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
                 continue
             done = stored.done(cell.key for cell in task.cells) if stored else set()
@@ -146,7 +150,7 @@ def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None
     else:
         _print_plan(rows)
     if broken:
-        end(1)
+        fail(f"exit code 1: {plural(broken, 'cell')} could not begin", 1)
 
 
 @contextmanager
@@ -167,9 +171,8 @@ def _print_plan(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         where = f"seed {row['seed']}  {row['key'][:12]}" if "key" in row else ""
         echo(f"{row['dataset']:<12} {row['method']:<16} {where}  {row['state']}")
-    echo(
-        f"{sum(r['state'] == 'to run' for r in rows)} cells to run, {sum(r['state'] == 'stored' for r in rows)} stored"
-    )
+    states = Counter(row["state"] for row in rows)
+    echo(f"{plural(states['to run'], 'cell')} to run, {states['stored']} stored")
 
 
 def print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> None:
@@ -196,11 +199,7 @@ def print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> 
     for why, doubted in _by_reason(summary.doubts).items():
         which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
         echo(f"warning: {which}: {why}", err=True)
-    shared = f"{summary.elsewhere} run by another driver, " if summary.elsewhere else ""
-    echo(
-        f"{suite}: {summary.stored} cells run, {summary.skipped} stored before, {shared}{summary.diverged} diverged, "
-        f"{len(summary.failures)} failed, in {summary.seconds:.1f} s; results are in {store}"
-    )
+    echo(f"{suite}: {summary}; results are in {store}")
 
 
 def _place(cell: "Cell") -> dict[str, Any]:

@@ -12,6 +12,7 @@ import click
 
 from bench.cli.options import defaulted, json_option, output_option, store_option
 from bench.cli.output import Command, echo, end, failures_named, output_stream
+from bench.counts import plural
 from bench.errors import UserError, unknown_name
 from bench.json_values import without_nan
 from bench.store.export import Format
@@ -48,11 +49,11 @@ def _print_status(found: "Status") -> None:
     else:
         echo("no suite is stored yet; run one first: uqbench run quick")
     for driver in found.drivers:
-        echo(f"driver {plain(driver['name'])}: {driver['cells']} cells, last seen {driver['age']:.0f} s ago")
+        echo(f"driver {plain(driver['name'])}: {plural(driver['cells'], 'cell')}, last seen {driver['age']:.0f} s ago")
     if found.unwanted:
-        echo(f"{found.unwanted} results that no suite contains ('uqbench gc --unwanted' removes them)")
+        echo(f"{plural(found.unwanted, 'result')} that no suite contains ('uqbench gc --unwanted' removes them)")
     database, arrays = readable_bytes(found.database_bytes), readable_bytes(found.array_bytes)
-    echo(f"size: database {database}, {found.array_files} array files {arrays}")
+    echo(f"size: database {database}, {plural(found.array_files, 'array file')} {arrays}")
 
 
 @click.command(cls=Command)
@@ -86,7 +87,7 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
     _print_metrics(found["metrics"], left_out)
     for plugin in found["plugins"]:
         lines = plugin["source"].count("\n")
-        echo(f"plug-in file {plain(plugin['file'])}: {lines} lines, hash {plugin['hash']}")
+        echo(f"plug-in file {plain(plugin['file'])}: {plural(lines, 'line')}, hash {plugin['hash']}")
         if source:
             echo(_indented(plugin["source"].rstrip("\n")))
     if found["message"]:
@@ -135,8 +136,9 @@ def _print_merged(done: "Merged") -> None:
     conflicts = len({conflict.key for conflict in done.conflicts})
     kept = f"{done.same} the same, {conflicts} in conflict"
     echo(
-        f"{done.added} results added, {done.replaced} failures replaced, {kept}; {done.arrays} array files copied; "
-        f"{done.suites} suites and {done.wanted} wanted cells added"
+        f"{plural(done.added, 'result')} added, {plural(done.replaced, 'failure')} replaced, {kept}; "
+        f"{plural(done.arrays, 'array file')} copied; {plural(done.suites, 'suite')} and "
+        f"{plural(done.wanted, 'wanted cell')} added"
     )
 
 
@@ -159,7 +161,7 @@ def export(suite: str | None, name: str, out: str | None, plugins: str | None, s
             echo(f"plug-in file: {source}", err=True)
         if out is not None:
             count = write_file(rows(opened, suite), form, Path(out))
-            echo(f"{count} values: {out}", err=True)
+            echo(f"{plural(count, 'value')}: {out}", err=True)
             return
         stream = output_stream()
         if stream is not None:
@@ -188,13 +190,14 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: 
         steps = {"compiled_files": graphs, "compiled_bytes": size} if compiled else {}
         print_json({"dry_run": dry_run, **asdict(removed), **steps})
         return
-    counts = [f"{removed.array_files} array files", f"{removed.temporary_files} temporary files"]
-    counts += [f"{removed.checkpoint_files} checkpoints"] * checkpoints
-    counts += [f"{removed.plugins} plug-in files"] * (removed.plugins > 0)
+    counts = [plural(removed.array_files, "array file"), plural(removed.temporary_files, "temporary file")]
+    counts += [plural(removed.checkpoint_files, "checkpoint")] * checkpoints
+    counts += [plural(removed.plugins, "plug-in file")] * (removed.plugins > 0)
     files = f"{', '.join(counts)} ({readable_bytes(removed.bytes)})"
-    echo(f"{'would remove' if dry_run else 'removed'} {files} and {removed.results} results")
+    done = "would remove" if dry_run else "removed"
+    echo(f"{done} {files} and {plural(removed.results, 'result')}")
     if compiled:
-        echo(f"{'would remove' if dry_run else 'removed'} {graphs} files of compiled steps ({readable_bytes(size)})")
+        echo(f"{done} {plural(graphs, 'file')} of compiled steps ({readable_bytes(size)})")
 
 
 COMMANDS: tuple[click.Command, ...] = (status, show, merge, export, gc)

@@ -9,6 +9,7 @@ import click
 from bench.cli.options import json_option, store_option
 from bench.cli.output import Group, echo, end
 from bench.cli.store import plain, print_json, readable_bytes
+from bench.counts import plural
 
 if TYPE_CHECKING:
     from bench.store.check import Checked
@@ -58,9 +59,10 @@ def _print_checked(found: "Checked", repaired: bool) -> None:
         echo(f"and {len(found.faults) - MOST_LINES} more; --json lists all")
     kinds = [fault.fault for fault in found.faults]
     lost = f"{kinds.count('lost')} lost, {kinds.count('damaged')} damaged"
-    orphans = f"{found.orphan_files} files ({readable_bytes(found.orphan_bytes)}) and {found.orphan_values} values"
-    echo(f"{found.cells} cells with arrays: {lost}; {orphans} without a cell{' were removed' if repaired else ''}")
+    files, values = plural(found.orphan_files, "file"), plural(found.orphan_values, "value")
+    orphans = f"{files} ({readable_bytes(found.orphan_bytes)}) and {values} without a cell"
+    echo(f"{plural(found.cells, 'cell')} with arrays: {lost}; {orphans}{' were removed' if repaired else ''}")
     if found.faults:
-        again = f"{len(found.faults)} cells have to run again"
+        again = f"{plural(len(found.faults), 'cell')} to run again"
         how = "'uqbench retry --failed' runs them" if repaired else "'uqbench store check --repair' plans it"
         echo(f"{again}: {how}")

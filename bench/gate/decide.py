@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from bench.counts import plural
 from bench.gate.baseline import Baseline
 from bench.gate.environment_diff import differences, form_differences, plugin_differences, same_machine
 from bench.gate.values import Measured, Place
@@ -26,7 +27,7 @@ class Work:
         """Return how much was saved, in words."""
         saved = 100.0 * (1.0 - self.cells / self.all_cells) if self.all_cells else 0.0
         looks = ", ".join(map(str, self.looks))
-        needed = f"{self.cells} of {self.all_cells} cells were needed, {saved:.0f} % saved"
+        needed = f"{self.cells} of {plural(self.all_cells, 'cell')} needed, {saved:.0f} % saved"
         return f"sequential: looked at {looks} seeds; {needed}"
 
 

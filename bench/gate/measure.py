@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from bench.counts import plural
 from bench.errors import UserError
 from bench.gate.baseline import Baseline
 from bench.gate.decide import Gate, gate
@@ -65,7 +66,8 @@ class SuiteMeasurer:
             for part in self._parts(whole, places):
                 summary = run(part, self.registry, self.store, self.settings, self.monitor)
                 if summary.left:
-                    raise StoppedError(f"stopped; {summary.left} cells are left, so there is nothing to decide")
+                    left = plural(summary.left, "cell")
+                    raise StoppedError(f"stopped with {left} left, so there is nothing to decide")
                 self.read += summary.skipped if places is None else 0
             return measured(StoredResults(self.store, whole.name), gated_metrics(whole), range(seeds))
 
@@ -99,7 +101,7 @@ def gate_suite(
         result = gate(baseline, measure, rules or rules_of(suite), looks)
     notes = []
     if measure.read:
-        notes.append(f"{measure.read} cells were read from {measure.store.address}, not run")
+        notes.append(f"{plural(measure.read, 'cell')} read from {measure.store.address}, not run")
         stale = [code for code in result.codes if code != code_version()]
         if stale:
             made_by = ", ".join(code or "unknown" for code in stale)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from xml.etree import ElementTree as Xml
 
+from bench.counts import plural
 from bench.gate.decide import Gate
 from bench.gate.verdicts import MetricComparison, Verdict
 from bench.json_values import without_nan
@@ -70,8 +71,8 @@ def _conditions(gate: Gate) -> Iterator[str]:
     tested = sum(not math.isnan(row.p_worse) for row in gate.rows)
     if tested:
         yield (
-            f"{tested} comparisons were tested (paired t over {gate.seeds} seeds, Holm); the chance of any false alarm "
-            f"of these tests is at most {100 * gate.rules.alpha:g} %"
+            f"{plural(tested, 'comparison')} tested (paired t over {plural(gate.seeds, 'seed')}, Holm); the chance "
+            f"of any false alarm of these tests is at most {100 * gate.rules.alpha:g} %"
         )
     if gate.work is not None:
         yield gate.work.text()
@@ -110,7 +111,7 @@ def sentence(row: MetricComparison) -> str:
     """Return one comparison as a sentence."""
     p = f", p {_p(row)}" if _p(row) != "–" else ""
     subject = f"{row.verdict}: {row.metric} of {row.method} on {row.dataset}"
-    change = f": {number(row.baseline)} in the baseline, now {number(row.now)} over {row.pairs} seeds{p}"
+    change = f": {number(row.baseline)} in the baseline, now {number(row.now)} over {plural(row.pairs, 'seed')}{p}"
     return subject + ("" if math.isnan(row.baseline) else change) + (f" ({row.note})" if row.note else "")
 
 

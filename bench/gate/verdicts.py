@@ -33,6 +33,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
+from bench.counts import plural
 from bench.gate.values import Measured, Place
 from bench.metrics import Metric, find_declaration
 from bench.metrics.margins import Margin, margin_of
@@ -130,8 +131,8 @@ def _without_result(side: Measured, place: Place) -> set[int]:
 
 
 def _statuses(side: Measured, place: Place) -> str:
-    parts = [f"{len(s)} of {len(side.seeds)} seeds {status}" for status, s in side.lost.get(place, {}).items() if s]
-    return ", ".join(parts)
+    total = plural(len(side.seeds), "seed")
+    return ", ".join(f"{len(s)} of {total} {status}" for status, s in side.lost.get(place, {}).items() if s)
 
 
 def _new(then: Measured, now: Measured) -> Iterator[MetricComparison]:
@@ -175,10 +176,11 @@ def _vanished(before: Array, after: Array, lost: NDArray[np.bool_]) -> tuple[Ver
     count = len(before)
     if infinite:
         also = f", and {none} have none" if none else ""
-        where = f"infinite at {infinite} of {count} seeds where the baseline is finite{also}"
+        where = f"infinite at {infinite} of {plural(count, 'seed')} where the baseline is finite{also}"
         return "regressed", where + _by_chance("infinite")
     if none:
-        return "missing", f"no value at {none} of {count} seeds where the baseline has one (NaN, or not computed)"
+        where = f"no value at {none} of {plural(count, 'seed')} where the baseline has one"
+        return "missing", f"{where} (NaN, or not computed)"
     return None
 
 
@@ -217,7 +219,7 @@ def _test(row: MetricComparison, metric: Metric, before: Array, after: Array, ru
 
 def _few(row: MetricComparison, spread: float, rules: Rules) -> MetricComparison:
     """Judge pairs that are too few for a test: only a change that no baseline of such values explains is a verdict."""
-    few = f"{row.pairs} pairs: too few for a test, at least {FEWEST_PAIRS} are needed"
+    few = f"{plural(row.pairs, 'pair')}: too few for a test, at least {FEWEST_PAIRS} are needed"
     if rules.last_look and row.pairs > 2 and row.worse_by > max(row.margin, RANGES * spread):
         far = f"worse by {row.worse_by:.3g}, beyond the margin and {RANGES:g} times the baseline's range {spread:.3g}"
         return replace(row, verdict="regressed", note=f"{few}; {far}{_by_chance('few')}")
@@ -240,7 +242,7 @@ def _outlier(row: MetricComparison, worse: Array, seeds: NDArray[np.int64], spre
 
 
 def _outliers(count: int, seeds: int) -> str:
-    return f"{count} outlier{'s' * (count > 1)} among {seeds} seeds"
+    return f"{plural(count, 'outlier')} among {plural(seeds, 'seed')}"
 
 
 def one_sided(worse: Array, margin: float = 0.0) -> float:

@@ -18,6 +18,7 @@ from itertools import zip_longest
 import numpy as np
 import scipy.special
 
+from bench.counts import plural
 from bench.gate.verdicts import FEWEST_PAIRS, one_sided
 from bench.history.series import Series
 from bench.metrics import Metric, declaration
@@ -74,7 +75,7 @@ class Histories:
     @property
     def correction(self) -> str:
         """How the change points were tested, for readers."""
-        places = f"{self.cuts:,} place{'s' * (self.cuts != 1)}"
+        places = plural(self.cuts, "place")
         return (
             "A change point is the first version whose values differ from those before, by a paired t-test over at "
             f"least {FEWEST_PAIRS} seeds and by more than the metric's margin. The tests are corrected after "

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from bench.counts import plural
 from bench.history.changes import FEWEST_RUNS, Change, Changing, Histories
 from bench.history.points import Point, points
 from bench.history.series import Label, Series, Version
@@ -83,8 +84,8 @@ def _note(series: Series) -> str:
     runs = sum(len(own) for own in series.runs)
     if series.shares_noise and len(series.versions) > 1 and runs < FEWEST_RUNS:
         return (
-            f"{runs} runs: the times of one run share the noise of their machine, so change points need at least "
-            f"{FEWEST_RUNS} runs. Run versions again into stores of their own."
+            f"{plural(runs, 'run')}: the times of one run share the noise of their machine, so change points need at "
+            f"least {FEWEST_RUNS} runs. Run versions again into stores of their own."
         )
     return ""
 
@@ -118,5 +119,5 @@ def _groups(lines: Sequence[LineView]) -> list[tuple[str, list[LineView]]]:
     changed, steady, single = groups.values()
     for one in lines:
         (changed if one.changes else steady if len(one.points) > 1 else single).append(one)
-    headings = {kind: f"{len(own)} line{'s' * (len(own) != 1)} {kind}" if kind else "" for kind, own in groups.items()}
+    headings = {kind: f"{plural(len(own), 'line')} {kind}" if kind else "" for kind, own in groups.items()}
     return [(headings[kind], own) for kind, own in groups.items() if own]

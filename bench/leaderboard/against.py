@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bench.counts import plural
 from bench.metrics import Metric
 from bench.stats import (
     CellCounts,
@@ -115,7 +116,7 @@ def needed_on_dataset(
     number = f"{pairs} repeats" if pairs is not None else "more than overlapping splits can give"
     limit = f"; the dataset has {existing} splits" if existing is not None and (pairs or math.inf) > existing else ""
     return (
-        f"not shown to differ from {baseline}: {unclear} method{'s' * (unclear > 1)}; to show half a standard "
+        f"not shown to differ from {baseline}: {plural(unclear, 'method')}; to show half a standard "
         f"deviation over seeds with {settings.power:.0%} probability needs {number}{limit}"
     )
 
@@ -168,7 +169,7 @@ def _needed_over_datasets(found: Mapping[str, Against], baseline: str, means: Ar
     count = len(means)
     if not unclear:
         return []
-    words = f"not shown to differ from {baseline}: {len(unclear)} method{'s' * (len(unclear) > 1)}"
+    words = f"not shown to differ from {baseline}: {plural(len(unclear), 'method')}"
     if smallest_joint_p(count) >= settings.alpha:
         enough = next(n for n in range(2, 100) if smallest_joint_p(n) < settings.alpha)
         return [f"{words}; {count} datasets cannot show a difference, at least {enough} are needed"]

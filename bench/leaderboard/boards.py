@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bench.counts import plural
 from bench.leaderboard.against import Against, decide_on_dataset, doubts_on_dataset, needed_on_dataset
 from bench.leaderboard.other_rows import OneTestSet, with_other_rows
 from bench.leaderboard.rows import Row, protocol_notes
@@ -139,7 +140,7 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
         gap, gap_low, gap_high = map(float, (mean_gaps[i], *gap_ends[i]))
         behind = None if math.isnan(gap) else (gap, gap_low, gap_high)
         entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
-    test = f"{related.test}, Holm over {tested} pair{'s' * (tested != 1)} of methods"
+    test = f"{related.test}, Holm over {plural(tested, 'pair')} of methods"
     notes = [
         *protocol_notes(rows),
         *_apart(rows, finite, whole.sum(axis=1), placed, shared=shared),
@@ -175,7 +176,7 @@ def _against_baseline(
     if not against:
         return board
     size = sum(i in found for i in families[0])
-    decision = f"{related.test}, Holm over {size} method{'s' * (size != 1)}"
+    decision = f"{related.test}, Holm over {plural(size, 'method')}"
     needed = needed_on_dataset(found, str(chosen.baseline), gaps.shape[1], share, existing, settings)
     doubtful = doubts_on_dataset(found, gaps, methods, str(chosen.baseline))
     notes = (*board.notes, *(note for note in (doubtful, needed) if note))

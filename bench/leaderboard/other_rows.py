@@ -7,6 +7,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from bench.counts import plural
 from bench.leaderboard.against import Against, OtherRows
 from bench.metrics import Metric
 from bench.stats import RowTest, Settings, StoredRows, adjust_p_values
@@ -73,7 +74,7 @@ def _notes(found: Mapping[str, Against], untested: Mapping[Untested, Sequence[st
     if size:
         notes.append(
             "other rows of the same kind: differences at each row with each seed, rows and seeds both taken as "
-            f"samples, from stored predictions, Holm over {size} method{'s' * (size != 1)}"
+            f"samples, from stored predictions, Holm over {plural(size, 'method')}"
         )
     weak = [f"{method} ({one.verdict})" for method, one in found.items() if _is_weak(one)]
     if weak:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from bench.counts import plural
 from bench.errors import UserError
 from bench.leaderboard.against import Against, decide_over_datasets
 from bench.leaderboard.boards import Board, Entry, Selection, entered_note
@@ -47,7 +48,7 @@ def overall_board(chosen: Selection, cells: pd.DataFrame, settings: Settings, on
         return board
     place = (ranking.datasets, ranked, base, CellCounts.of(own))
     against, more = decide_over_datasets(kept, chosen.metric, *place, settings)
-    family = f"{len(against)} method{'s' * (len(against) != 1)}"
+    family = plural(len(against), "method")
     decision = f"signs of whole datasets flipped, the largest of {family} (Westfall and Young)"
     entries = tuple(_entries(ranking, against))
     return replace(board, entries=entries, notes=(*notes, *more), baseline=base, decision=decision)
@@ -81,7 +82,7 @@ def whole_block(present: set[tuple[str, str]]) -> tuple[list[str], list[str], li
             break
         count = round(share * len(datasets if kind == "method" else methods))
         if kind == "method":
-            notes.append(f"{name} is not ranked: no result on {count} dataset{'s' * (count != 1)}")
+            notes.append(f"{name} is not ranked: no result on {plural(count, 'dataset')}")
         else:
             notes.append(f"{name} does not count: {count} method{'s have' if count != 1 else ' has'} no result on it")
         (methods if kind == "method" else datasets).discard(name)

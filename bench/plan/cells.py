@@ -56,6 +56,7 @@ class Refused:
     method: str
     reason: str
     fault: bool  # an error, rather than a method or dataset that is not meant for this
+    cells: int  # how many there would be
 
 
 Planned = Task | Refused
@@ -97,13 +98,14 @@ def _plan_dataset(
     dataset: Dataset | PluginError,
     methods: dict[str, BaseMethod | PluginError],
 ) -> Iterator[Planned]:
+    whole = len(methods) * suite.seeds
     if isinstance(dataset, PluginError):
-        yield Refused(name, "", str(dataset), fault=True)
+        yield Refused(name, "", str(dataset), fault=True, cells=whole)
         return
     protocol = suite.protocol_for(name)
     try:
         if reason := dataset.skip():
-            yield Refused(name, "", reason, fault=False)
+            yield Refused(name, "", reason, fault=False, cells=whole)
             return
         check_replication(dataset.repeats)
         numbers = [split_of(suite, dataset, seed) for seed in range(suite.seeds)]
@@ -119,16 +121,16 @@ def _plan_dataset(
         raise
     except BaseException as error:  # a dataset's own mistake, of any type, must not end the others
         raise_if_stop(error)
-        yield Refused(name, "", explain(error), fault=True)
+        yield Refused(name, "", explain(error), fault=True, cells=whole)
         return
     for label, method in methods.items():
         if isinstance(method, PluginError):
-            yield Refused(name, label, str(method), fault=True)
+            yield Refused(name, label, str(method), fault=True, cells=suite.seeds)
             continue
         try:
             inner = registry.inner(method)
             if reason := method.skip(splits[0].problem) or inner.skip(splits[0].problem):
-                yield Refused(name, label, reason, fault=False)
+                yield Refused(name, label, reason, fault=False, cells=suite.seeds)
                 continue
             _check_changes(suite, label, inner)
             network = make_network(suite, registry, name, label)
@@ -146,7 +148,7 @@ def _plan_dataset(
             raise
         except BaseException as error:  # the same for a method: its `skip`, or options that are not plain data
             raise_if_stop(error)
-            yield Refused(name, label, explain(error), fault=True)
+            yield Refused(name, label, explain(error), fault=True, cells=suite.seeds)
             continue
         protocol = specs[0].protocol  # with its network completed
         yield Task(name, label, inner, network, protocol, splits, cells, tuple(dataset.notes), wrapper)

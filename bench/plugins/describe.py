@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.api import Dataset
 from bench.api.style import Look
+from bench.counts import plural
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec
@@ -86,7 +87,7 @@ def size(dataset: Dataset) -> tuple[str, str]:
     if not shape:
         return "-", "-"
     if len(shape) == 2:
-        return f"{shape[0]:,}", f"{shape[1]} feature{'s' * (shape[1] != 1)}"
+        return f"{shape[0]:,}", plural(shape[1], "feature")
     return f"{shape[0]:,}", f"image {' x '.join(map(str, shape[1:]))}"
 
 

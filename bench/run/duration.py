@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bench.api import Measured
+from bench.counts import plural
 from bench.machine.environment import cpu_model
 from bench.machine.speed import calibration_seconds
 from bench.plan.cells import Refused, plan
@@ -33,12 +34,10 @@ class Duration:
 
     def __str__(self) -> str:
         if not self.missing:
-            return f"all {self.stored} cells are stored: nothing is left to run"
+            return f"{plural(self.stored, 'cell')} stored: nothing is left to run"
         rest = f", {self.stored} stored" if self.stored else ""
-        cells, workers = (
-            f"{count} {word}{'s' * (count > 1)}" for count, word in ((self.missing, "cell"), (self.workers, "worker"))
-        )
-        return f"{cells} to run{rest}: about {in_words(self.seconds)} with {workers} ({self.basis})"
+        time = f"about {in_words(self.seconds)} with {plural(self.workers, 'worker')}"
+        return f"{plural(self.missing, 'cell')} to run{rest}: {time} ({self.basis})"
 
 
 def estimate_duration(
@@ -90,6 +89,5 @@ def _stored_factor(suite: str, store: Store, units: Iterable[Unit]) -> float | N
 def in_words(seconds: float) -> str:
     """Return a duration as a person would say it."""
     if seconds < 90:
-        whole = max(1, round(seconds))
-        return f"{whole} second{'s' * (whole > 1)}"
+        return plural(max(1, round(seconds)), "second")
     return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -12,6 +12,7 @@ from itertools import islice
 
 import pandas as pd
 
+from bench.counts import plural
 from bench.errors import UserError, unknown_name
 from bench.stats.cell_counts import CellCounts, Cells
 from bench.stats.compare_over_datasets import OverallComparison, compare_over_datasets
@@ -129,7 +130,7 @@ def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Se
     by_member = {a: tuple(islice(decided, len(groups))) for a, groups in members.items()}
     across = compare_over_datasets([(by_member[a], groups) for a, groups in members.items()], settings)
     words = ", ".join(
-        f"{count} {name}{'s' * (count > 1)}"
+        plural(count, name)
         for count, name in (
             (len(members), "method"),
             (len({row.dataset for row in rows}), "dataset"),
@@ -137,7 +138,7 @@ def _compare_family(members: Mapping[str, Sequence[Group]], b: str, settings: Se
         )
         if count > 1 or name != "method"
     )
-    family = f"{NAMES[settings.correction]} over {size} test{'s' * (size != 1)} ({words})"
+    family = f"{NAMES[settings.correction]} over {plural(size, 'test')} ({words})"
     return [
         Comparison(a, b, settings, family, size, own, overall)
         for (a, own), overall in zip(by_member.items(), across, strict=True)

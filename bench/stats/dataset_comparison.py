@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bench.counts import plural
 from bench.stats import planning, tests
 from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
@@ -120,7 +121,7 @@ def compare_on_dataset(
     with_failures = repeated.with_failures(d)
     if pairs < FEWEST_PAIRS:
         row = _with_signs(row, with_failures, share) if row.failures else row
-        what = f"{pairs} {'split' if repeated.shares_splits else 'pair'}{'s' * (pairs > 1)}"
+        what = plural(pairs, "split" if repeated.shares_splits else "pair")
         return _note(row, f"{what}: too few for a verdict, at least {FEWEST_PAIRS} are needed")
     deviation = 0.0 if bool(tests.is_constant(d)) else float(d.std(ddof=1))
     noise = _seed_deviation(row, runs_a, runs_b)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from bench.counts import plural
 from bench.stats.dataset_comparison import DatasetComparison
 from bench.stats.tests import FEWEST_TRIMMED, TRIM
 
@@ -28,7 +29,7 @@ def _note(row: DatasetComparison, message: str) -> DatasetComparison:
 
 
 def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count > 1)}"
+    return plural(count, "run")
 
 
 def _signs(row: DatasetComparison) -> str:

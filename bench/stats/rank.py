@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from bench.counts import plural
 from bench.errors import UserError, unknown_name
 from bench.stats import rank_tests
 from bench.stats.aggregate import (
@@ -110,7 +111,7 @@ def rank(
     places = _datasets(frame, measure, names, counts, messages)
     if len(places) < 2:
         raise UserError(
-            f"{measure.name}: {len(places)} dataset{'s' * (len(places) != 1)} with results of {', '.join(names)}; a "
+            f"{measure.name}: {plural(len(places), 'dataset')} with results of {', '.join(names)}; a "
             f"ranking needs at least 2{''.join('; ' + message for message in messages)}"
         )
     if len(places) < FEWEST_DATASETS:
@@ -122,8 +123,8 @@ def rank(
     if smallest * couples >= settings.alpha:
         enough = next(n for n in range(2, 100) if smallest_permutation_p(n) * couples < settings.alpha)
         messages.append(
-            f"{len(places)} datasets: no signed-rank p below {smallest:.4g}; with {couples} pairs of methods at least "
-            f"{enough} datasets are needed for a verdict on the first pair"
+            f"{len(places)} datasets: no signed-rank p below {smallest:.4g}; with {plural(couples, 'pair')} of "
+            f"methods at least {enough} datasets are needed for a verdict on the first pair"
         )
     table = np.array([place.losses.mean(axis=1) for place in places])
     if not comparable([place.deviation for place in places]):
@@ -150,7 +151,7 @@ def rank(
         _floats(rank_tests.iman_davenport(tied, *size)),
         _floats(rank_tests.iman_davenport(plain, *size)),
         difference,
-        f"{NAMES[settings.correction]} over {len(pairs)} pairs of methods",
+        f"{NAMES[settings.correction]} over {plural(len(pairs), 'pair')} of methods",
         pairs,
         tuple(messages),
     )

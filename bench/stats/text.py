@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import get_args
 
+from bench.counts import plural
 from bench.stats.compare import Comparison
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
@@ -67,8 +68,7 @@ def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator
     yield f"  over {across.datasets} datasets: {across.verdict}"
     yield from _notes(
         f"{', '.join(f'{count} {verdict}' for count, verdict in counts if count)}; signed-rank p "
-        f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {family} "
-        f"metric{'s' * (family > 1)})",
+        f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {plural(family, 'metric')})",
         f"mean difference as losses {_number(across.difference)} ({unit}); a run of A beats any run of B "
         f"on the dataset, paired or not (A12): {_share(improvement.value)} "
         f"({_share(improvement.low)} .. {_share(improvement.high)}); Bayesian signed-rank: better "

@@ -22,7 +22,7 @@ STORED = (*GATE, "--store", "tiny.db")
 def test_a_baseline_made_and_gated_anew_is_identical(command: Command, tiny_files: Path) -> None:
     done = command("baseline", "tiny.toml", "--out", "new/own.json")
     assert done.code == 0, done.err
-    assert "18 values, 2 methods on datasets, 6 seeds" in done.out
+    assert "18 values, 2 pairs of dataset and method, 6 seeds" in done.out
     done = command("gate", "tiny.toml", "--baseline", "new/own.json")
     assert done.code == 0, done.err
     assert "are bit-identical to the baseline; no tests were needed" in done.out
@@ -39,7 +39,7 @@ def test_a_regression_exits_1_and_names_the_metric(command: Command, change: Cha
     (line,) = [line for line in done.out.splitlines() if line.startswith("regressed")]
     assert line.split()[:4] == ["regressed", "toy", "mc-dropout", "rmse"]
     assert done.out.splitlines()[-1] == "FAILED: suite tiny: 1 regressed, 2 identical"
-    assert "12 cells were read from" in done.out
+    assert "12 cells read from" in done.out
 
 
 def test_an_improvement_exits_0_and_is_told(command: Command, change: Change) -> None:
@@ -121,11 +121,11 @@ def test_a_processor_with_other_instructions_is_told_and_passes(tiny_files: Path
 def test_a_sequential_gate_stops_early_and_tells_what_it_saved(command: Command, change: Change) -> None:
     done = command(*STORED, "--sequential")
     assert done.code == 0
-    assert "sequential: looked at 3 seeds; 6 of 12 cells were needed, 50 % saved" in done.out
+    assert "sequential: looked at 3 seeds; 6 of 12 cells needed, 50 % saved" in done.out
     change(0.5, "mc-dropout", "rmse")
     done = command(*STORED, "--sequential")
     assert done.code == 1
-    assert "sequential: looked at 3, 6 seeds; 9 of 12 cells were needed, 25 % saved" in done.out
+    assert "sequential: looked at 3, 6 seeds; 9 of 12 cells needed, 25 % saved" in done.out
 
 
 def test_updating_a_baseline_is_deliberate(command: Command, tiny_files: Path) -> None:

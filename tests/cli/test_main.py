@@ -182,7 +182,10 @@ def test_a_failing_method_is_exit_1_and_told_once(call: Command, tiny_file: Path
     arguments = ("run", str(tiny_file), "--store", "s.db", "--plugin", str(path))
     answer = call(*arguments)
     assert answer.code == 1
-    assert answer.err == "FAILED: toy mine: loss, mine.py:10: RuntimeError: bad luck\n"
+    assert answer.err.splitlines() == [
+        "FAILED: toy mine: loss, mine.py:10: RuntimeError: bad luck",
+        "uqbench: exit code 1: 2 cells failed",
+    ]
     assert "4 cells run, 0 stored before, 0 diverged, 2 failed" in answer.out
     told = json.loads(call(*arguments, "--json").out)
     assert (told["skipped"], len(told["failed"])) == (4, 2)
@@ -204,6 +207,8 @@ def test_a_dataset_that_fails_is_told_by_its_name(call: Command, tiny_file: Path
     answer = call("run", str(tiny_file), "--store", "s.db", "--set", "network.kind=resnet8")
     assert answer.code == 1
     assert answer.err.startswith("FAILED: toy: network 'resnet8' needs images")
+    assert "0 failed, 4 could not begin, in" in answer.out
+    assert answer.err.endswith("uqbench: exit code 1: 4 cells could not begin\n")
 
 
 @pytest.mark.slow

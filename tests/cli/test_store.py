@@ -73,7 +73,7 @@ def test_status(mixed: Store, call: Command) -> None:
         ["tiny", "1", "1", "2", "1", "1"],
     ]
     assert "2 cells, last seen" in answer.out
-    assert "1 array files" in answer.out
+    assert "1 array file " in answer.out
     found = json.loads(call("status", "tiny", "--json").out)
     counts = {
         (row["dataset"], row["method"]): [row[s] for s in ("done", "diverged", "running", "failed", "missing")]
@@ -171,7 +171,7 @@ def test_merge(mixed: Store, call: Command, tmp_path: Path) -> None:
     answer = call("merge", "other.db")
     assert answer.code == 1
     assert answer.err == f"CONFLICT: {cell(0).key} rmse: here 0.1, there 0.5\n"
-    assert "1 results added, 1 failures replaced, 0 the same, 1 in conflict" in answer.out
+    assert "1 result added, 1 failure replaced, 0 the same, 1 in conflict" in answer.out
     again = json.loads(call("merge", "other.db", "--json").out)
     assert (again["added"], again["same"]) == (0, 2)
     assert again["conflicts"] == [{"key": cell(0).key, "what": "rmse", "here": 0.1, "there": 0.5}]
@@ -209,7 +209,7 @@ def test_gc_of_compiled_steps(store: Store, call: Command, tmp_path: Path, monke
     graph.parent.mkdir(parents=True)
     for path in (kept, graph):
         path.write_bytes(b"x" * 1500)
-    assert call("gc", "--compiled", "--dry-run").out.endswith("\nwould remove 1 files of compiled steps (2 kB)\n")
+    assert call("gc", "--compiled", "--dry-run").out.endswith("\nwould remove 1 file of compiled steps (2 kB)\n")
     assert json.loads(call("gc", "--compiled", "--json").out)["compiled_files"] == 1
     assert not graph.exists()
     assert kept.exists()
@@ -219,7 +219,7 @@ def test_gc(store: Store, call: Command) -> None:
     store.arrays.folder.mkdir()
     stray = store.arrays.folder / ("a" * 32 + ".npz")
     stray.write_bytes(b"x" * 1500)
-    assert call("gc", "--dry-run").out == "would remove 1 array files, 0 temporary files (2 kB) and 0 results\n"
+    assert call("gc", "--dry-run").out == "would remove 1 array file, 0 temporary files (2 kB) and 0 results\n"
     assert stray.exists()
     expected = {
         "dry_run": False,

@@ -218,7 +218,7 @@ def test_the_command(uqbench: Process, store: Store, tmp_path: Path) -> None:
     done = uqbench(["leaderboard", "--store", str(store.path), "--out", "site"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("leaderboard: site/index.html, 2 rows listed\n")
-    assert "not listed: 1 rows without full provenance" in done.stdout
+    assert "not listed: 1 row without full provenance" in done.stdout
     assert (tmp_path / "site" / "leaderboard.json").is_file()
 
 

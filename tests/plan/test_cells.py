@@ -308,7 +308,7 @@ def test_a_reason_to_skip_is_no_fault(tiny_file: Path, write_plugin: WritePlugin
     path = write_plugin("picky", f"@dataclass(frozen=True)\nclass Picky(Method):\n    {body}\n")
     planned = list(plan(load_suite(str(tiny_file), methods=["picky"]), Registry([path])))
     assert [p for p in planned if isinstance(p, Refused)] == [
-        Refused("toy", "picky", "not for regression", fault=False)
+        Refused("toy", "picky", "not for regression", fault=False, cells=2)
     ]
 
 

@@ -173,7 +173,7 @@ def test_provenance_counts_and_tells(store: Store) -> None:
     assert "suite" not in failures.data.columns
     facts = {t.caption: dict(zip(t.data["fact"], t.data["value"], strict=True)) for t in (first, second)}
     assert facts["Environment 1 (3 cells)"] == {"python": "3.11", "torch": "2", "x": "missing"}
-    assert facts["Environment 2 (1 cells)"] == {"python": "3.12"}
+    assert facts["Environment 2 (1 cell)"] == {"python": "3.12"}
 
 
 def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> None:
@@ -192,7 +192,7 @@ def test_provenance_shows_remarks_and_warns_of_mixed_protocols(store: Store) -> 
     alone = section("provenance", StoredResults(store, "s"))
     assert alone is not None
     assert not any("different protocols" in block.text for block in alone.blocks if isinstance(block, Text))
-    captions = ["Data", "Methods and their options", "Protocol of each dataset", "Environment 1 (1 cells)"]
+    captions = ["Data", "Methods and their options", "Protocol of each dataset", "Environment 1 (1 cell)"]
     assert [t.caption for t in tables(alone)] == captions
 
 

@@ -218,9 +218,23 @@ def test_summary_is_well_only_without_faults() -> None:
     from bench.plan.cells import Refused
 
     assert Summary().well
-    assert Summary(refused=[Refused("d", "m", "not made for this", fault=False)]).well
-    assert not Summary(refused=[Refused("d", "m", "broken", fault=True)]).well
+    assert Summary(refused=[Refused("d", "m", "not made for this", fault=False, cells=2)]).well
+    assert not Summary(refused=[Refused("d", "m", "broken", fault=True, cells=2)]).well
     assert not Summary(left=1).well
+
+
+def test_a_summary_accounts_for_every_cell_of_the_suite(
+    tiny_file: Path, write_plugin: WritePlugin, store: Store
+) -> None:
+    """What keeps a run from being well is among the counts that are printed; nothing was counted for refused cells."""
+    body = "def skip(self, problem):\n        return 'not today'"
+    picky = write_plugin("picky", f"@dataclass(frozen=True)\nclass Picky(Method):\n    {body}\n")
+    broken = write_plugin("broken", "class Broken(Method):\n    pass\n")
+    suite = load_suite(str(tiny_file), ["seeds=3"], methods=["picky", "broken"]).only([], ["picky", "broken"])
+    done = run(suite, Registry([picky, broken]), store)
+    assert "0 failed, 3 could not begin, 3 not applicable, in" in str(done)
+    assert not done.well
+    assert str(Summary(stored=1, left=2)) == "1 cell run, 0 stored before, 0 diverged, 0 failed, 2 left, in 0.0 s"
 
 
 def answer_at_once(order: WorkOrder) -> Iterator[Message]:

@@ -118,7 +118,7 @@ def test_lost_arrays_are_computed_again_with_the_same_values(command: Command, t
     answer = command("store", "check", "--store", "s.db")
     assert answer.code == 1
     assert answer.out.count("LOST: tiny: toy, split ") == answer.out.count("DAMAGED: tiny: toy, split ") == 1
-    assert answer.out.endswith("2 cells have to run again: 'uqbench store check --repair' plans it\n")
+    assert answer.out.endswith("2 cells to run again: 'uqbench store check --repair' plans it\n")
     assert command("run", str(tiny_file), "--dry-run", "--store", "s.db").out.endswith("0 cells to run, 4 stored\n")
     told = json.loads(command("store", "check", "--json", "--store", "s.db").out)
     assert ([fault["fault"] for fault in told["faults"]].count("lost"), told["cells"]) == (1, 4)

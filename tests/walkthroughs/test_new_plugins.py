@@ -94,7 +94,7 @@ def test_a_new_package_passes_verify_and_runs(environment: Path, tmp_path: Path)
     told = json.loads(done([environment / "uqbench", "verify", "method", "brand-new", "--json"], tmp_path))
     assert told["ok"], told
     run = "run quick --method brand-new --dataset diabetes --seeds 1 --set training.epochs=2 --set draws=5"
-    assert "1 cells run" in done([environment / "uqbench", *run.split()], tmp_path)
+    assert "1 cell run" in done([environment / "uqbench", *run.split()], tmp_path)
     page = done([environment / "uqbench", "report"], tmp_path)
     assert "report" in page
     assert "brand-new" in (tmp_path / "report" / "report.md").read_text("utf-8")
