@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import data_option, defaulted, output_option, plugin_option, set_data_folder
+from bench.cli.options import data_option, defaulted, output_option, plugin_option, set_data_folder, suite_argument
 from bench.cli.output import Command, echo, end
 from bench.counts import plural
 from bench.errors import UserError
@@ -28,7 +28,7 @@ workers_option = click.option("--workers", type=click.IntRange(min=1), help="Wor
 
 
 @click.command(cls=Command)
-@click.argument("suite")
+@suite_argument(required=True)
 @output_option("--out", metavar="FILE", help="The file.  [default: baselines/SUITE.json]")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds, instead of the suite's number.")
 @click.option("--update", is_flag=True, help="Replace the baseline that is there; needs --why.")
@@ -82,7 +82,7 @@ def baseline(
 
 
 @click.command(cls=Command)
-@click.argument("suite")
+@suite_argument(required=True)
 @click.option("--baseline", "baseline_file", required=True, metavar="FILE", help="Made by 'uqbench baseline'.")
 @store_option
 @click.option("--sequential", is_flag=True, help="Look at few seeds first, and at more only where it is undecided.")
@@ -142,15 +142,18 @@ def gate(
 
 
 @click.command(cls=Command)
+@suite_argument()
 @click.option("--metric", required=True, metavar="NAME", help="The metric.")
 @output_option("--out", required=True, metavar="DIR", help="Where the page and its data are written.")
-@click.option("--suite", metavar="NAME", help="The suite; needed where a store holds several.")
 @defaulted(
     "--store", "urls", multiple=True, default=[DEFAULT_URL], metavar="URL", help="A store of results; repeatable."
 )
 @plugin_option
 def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugins: Sequence[str]) -> None:
-    """Write how a metric went over the versions of the code, with the commits at which it changed."""
+    """Write how a metric of SUITE went over the versions of the code, with the commits at which it changed.
+
+    SUITE may be left out where the stores hold only one.
+    """
     from contextlib import ExitStack, closing
 
     from bench.history.files import metric_history, write_history

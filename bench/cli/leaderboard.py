@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 import click
 
-from bench.cli.options import collect_garbage_rarely, output_option, plugin_option, repeated, store_option
+from bench.cli.options import (
+    collect_garbage_rarely,
+    output_option,
+    plugin_option,
+    repeated,
+    store_option,
+    suites_argument,
+)
 from bench.cli.output import Command, echo
 from bench.counts import plural
 
 
 @click.command(cls=Command)
+@suites_argument
 @store_option
 @output_option("--out", show_default=True, default="leaderboard", metavar="DIR", help="Where the pages are written.")
-@repeated("--suite", "suites", help="Only this suite; repeatable.")
 @repeated("--metric", "metrics", help="Only this metric; repeatable; 'all' for all.  [default: the suite's, and costs]")
 @click.option("--version", default="", metavar="NAME", help="Publish the boards under this name.")
 @click.option("--frozen", metavar="FILE", help="Keep the places of a published leaderboard.json.")
@@ -30,6 +37,8 @@ def leaderboard(
 
     A new method changes the places of others, unless the site continues a published version (--frozen): then methods
     that entered since are tested against the baseline and have no place.
+
+    Without SUITE it has all suites.
 
     A row without full provenance (code version, packages, machine, seeds, hash of the data) is not listed.
     """

@@ -21,6 +21,7 @@ from bench.cli.options import (
     plugin_option,
     set_data_folder,
     store_option,
+    suites_argument,
 )
 from bench.cli.output import Group, discard_unwritable, echo, end, occupy_descriptors
 from bench.cli.plugins import new, verify
@@ -45,25 +46,39 @@ def app() -> None:
     """
 
 
-LISTED = ("methods", "datasets", "networks", "suites", "metrics", "reports", "experiments")
+LISTED = {
+    "methods": "what is compared",
+    "datasets": "what they are compared on",
+    "networks": "what they train",
+    "suites": "which methods run on which datasets, and how",
+    "metrics": "what is measured",
+    "reports": "the sections of a report",
+    "experiments": "published experiments for 'uqbench reproduce'",
+}
 
 
 @app.command("list")
-@click.argument("what", metavar="methods|datasets|networks|suites|metrics|reports|experiments")
+@click.argument("what", required=False, metavar="[methods|datasets|networks|suites|metrics|reports|experiments]")
 @json_option
 @plugin_option
-def list_(what: str, as_json: bool, plugins: Sequence[str]) -> None:
-    """List the methods, datasets, networks, suites, metrics, reports or published experiments."""
-    if what not in LISTED:
+def list_(what: str | None, as_json: bool, plugins: Sequence[str]) -> None:
+    """List the methods, datasets, networks, suites, metrics, reports or published experiments; alone, how many."""
+    if what is not None and what not in LISTED:
         raise unknown_name("list", what, LISTED)
-    rows = _rows(what, plugins)
+    rows = _kinds(plugins) if what is None else _rows(what, plugins)
     if as_json:
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         tail = "" if row.get("origin", "built in") == "built in" else f"  ({row['origin']})"
-        echo(f"{row['name']:<{width}}  {row['summary']}{tail}")
+        count = f"{row['count']:>4}  " if "count" in row else ""
+        echo(f"{row['name']:<{width}}  {count}{row['summary']}{tail}")
+
+
+def _kinds(plugins: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what can be listed, and how many there are of each."""
+    return [{"name": kind, "count": len(_rows(kind, plugins)), "summary": text} for kind, text in LISTED.items()]
 
 
 def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
@@ -101,7 +116,7 @@ def _better(direction: str, target: float | None) -> str:
 
 
 @app.command()
-@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@suites_argument
 @store_option
 @output_option("--out", show_default=True, default="report", metavar="DIR", help="The folder to write to.")
 @click.option("--pdf", is_flag=True, help="Write the figures also as PDF, for papers; takes about twice as long.")

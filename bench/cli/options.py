@@ -2,8 +2,10 @@
 
 import gc
 import os
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,6 +20,38 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with plug-ins of your own; may be repeated."
 )
+
+
+def suite_argument(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the argument SUITE, which may also be written as `--suite NAME`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def merged(*, suite: str | None, suite_option: str | None, **options: Any) -> None:
+            if suite is not None and suite_option is not None and suite != suite_option:
+                raise UserError(f"SUITE {suite} and --suite {suite_option}: name one suite")
+            chosen = suite_option if suite is None else suite
+            if required and chosen is None:
+                ctx = click.get_current_context()
+                raise click.MissingParameter(ctx=ctx, param_hint="'SUITE'", param_type="argument")
+            command(suite=chosen, **options)
+
+        option = click.option("--suite", "suite_option", metavar="NAME", help="The same as SUITE.")
+        argument = click.argument("suite", required=False, metavar="SUITE" if required else "[SUITE]")
+        return argument(option(merged))
+
+    return decorate
+
+
+def suites_argument(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the arguments SUITE..., which may also be written as `--suite NAME`, repeatedly."""
+
+    @wraps(command)
+    def merged(*, suites: Sequence[str], suite_options: Sequence[str], **options: Any) -> None:
+        command(suites=tuple(dict.fromkeys((*suites, *suite_options))), **options)
+
+    option = repeated("--suite", "suite_options", help="The same as SUITE; repeatable.")
+    return click.argument("suites", nargs=-1, metavar="[SUITE]...")(option(merged))
 
 
 def _output_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

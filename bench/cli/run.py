@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.executor_options import compute_options
-from bench.cli.options import data_option, json_option, plugin_option, repeated, set_data_folder, store_option
+from bench.cli.options import (
+    data_option,
+    json_option,
+    plugin_option,
+    repeated,
+    set_data_folder,
+    store_option,
+    suite_argument,
+)
 from bench.cli.output import Command, echo, fail
 from bench.counts import plural
 from bench.errors import UserError, unknown_name
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("suite")
+@suite_argument(required=True)
 @repeated("--method", "methods", help="Only this method, of the suite or not; repeatable; 'all' for every method.")
 @repeated("--dataset", "datasets", help="Only this dataset, of the suite or not; repeatable.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds (repeats), instead of the suite's number.")
@@ -87,7 +95,7 @@ def _show_results(run: "SuiteRun") -> None:
 
 
 @click.command(cls=Command)
-@click.argument("suite", required=False)
+@suite_argument()
 @click.option("--failed", is_flag=True, help="Retry the cells that failed (the only kind there is to retry).")
 @store_option
 @compute_options

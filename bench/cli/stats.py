@@ -7,12 +7,19 @@ from typing import Any
 
 import click
 
-from bench.cli.options import collect_garbage_rarely, defaulted, json_option, plugin_option, repeated, store_option
+from bench.cli.options import (
+    collect_garbage_rarely,
+    defaulted,
+    json_option,
+    plugin_option,
+    repeated,
+    store_option,
+    suite_argument,
+)
 from bench.cli.output import Command, echo
 from bench.errors import unknown_name
 from bench.json_values import without_nan
 
-suite_option = click.option("--suite", metavar="NAME", help="The suite; needed where the store holds several.")
 metric_option = repeated("--metric", "metrics", help="Only this metric; may be repeated.  [default: the suite's]")
 alpha_option = defaulted("--alpha", default=0.05, help="The level of the tests.")
 correction_option = defaulted("--correction", default="holm", metavar="holm|bh", help="Holm, or Benjamini-Hochberg.")
@@ -21,8 +28,8 @@ correction_option = defaulted("--correction", default="holm", metavar="holm|bh",
 @click.command(cls=Command)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@suite_argument()
 @metric_option
-@suite_option
 @store_option
 @repeated("--dataset", "datasets", help="Only this dataset; may be repeated.")
 @defaulted(
@@ -60,7 +67,8 @@ def compare(
 ) -> None:
     """Compare method A with method B: on every dataset, and over the datasets.
 
-    Values are paired by split and seed. The verdict is about A: better, worse, equivalent or inconclusive.
+    SUITE may be left out where the store holds only one. Values are paired by split and seed. The verdict is about A:
+    better, worse, equivalent or inconclusive.
     """
     collect_garbage_rarely()
     from bench.stats import Margin, Settings
@@ -82,7 +90,7 @@ def compare(
 @click.command(cls=Command)
 @click.argument("methods", nargs=-1, metavar="[METHOD]...")
 @metric_option
-@suite_option
+@click.option("--suite", metavar="NAME", help="The suite; needed where the store holds several.")
 @store_option
 @alpha_option
 @correction_option

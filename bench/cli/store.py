@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import defaulted, json_option, output_option, store_option
+from bench.cli.options import defaulted, json_option, output_option, store_option, suite_argument
 from bench.cli.output import Command, echo, end, failures_named, output_stream
 from bench.counts import plural
 from bench.errors import UserError, unknown_name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("suite", required=False)
+@suite_argument()
 @store_option
 @json_option
 def status(suite: str | None, store: str, as_json: bool) -> None:
@@ -58,12 +58,12 @@ def _print_status(found: "Status") -> None:
 
 @click.command(cls=Command)
 @click.argument("cell")
-@click.option("--suite", metavar="NAME", help="The suite of DATASET/METHOD/SEED.")
+@suite_argument()
 @click.option("--source", is_flag=True, help="Also print the plug-in files that it was computed with.")
 @store_option
 @json_option
 def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) -> None:
-    """Show everything stored about CELL: a key, its first characters, or DATASET/METHOD/SEED."""
+    """Show everything stored about CELL: a key, its first characters, or DATASET/METHOD/SEED (of SUITE)."""
     from bench.store.lookup import describe, find_key
 
     with closing(_opened(store, suite)) as opened:
@@ -143,7 +143,7 @@ def _print_merged(done: "Merged") -> None:
 
 
 @click.command(cls=Command)
-@click.argument("suite", required=False)
+@suite_argument()
 @defaulted("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV))
 @output_option("--out", metavar="FILE", help="The file to write, instead of standard output.")
 @output_option("--plugins", metavar="DIR", help="Also write the plug-in files of the results, as DIR/HASH/NAME.py.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import __version__
+from bench.cli.main import LISTED, app
 from bench.metrics import catalogue
 from bench.plan.suite import suite_names
 from bench.plugins.registry import Registry
@@ -36,6 +37,29 @@ def test_list(kind: str, call: Command) -> None:
     assert all(row["summary"] for row in rows)
 
 
+def test_list_alone_counts_what_each_list_has(call: Command) -> None:
+    lines = [line.split()[:2] for line in call("list").out.splitlines()]
+    assert [kind for kind, _ in lines] == list(LISTED)
+    assert all(len(call("list", kind).out.splitlines()) == int(count) for kind, count in lines)
+    rows = json.loads(call("list", "--json").out)
+    assert [[row["name"], str(row["count"])] for row in rows] == lines
+
+
+def test_a_suite_is_an_argument_or_an_option_of_every_command() -> None:
+    """Only rank has no place for the argument: names without an option are its methods."""
+    for name, command in app.commands.items():
+        options = {text for parameter in command.params for text in parameter.opts}
+        if {"suite", "suites", "--suite"} & options and name != "rank":
+            assert "--suite" in options, name
+            assert {"suite", "suites"} & options, name
+
+
+def test_a_suite_is_named_once(call: Command, tiny_file: Path) -> None:
+    dry = ("--dry-run", "--store", "s.db")
+    assert call("run", "--suite", str(tiny_file), *dry).out == call("run", str(tiny_file), *dry).out
+    assert "name one suite" in call("run", str(tiny_file), "--suite", "quick", *dry).err
+
+
 def test_list_tells_where_a_plugin_of_ones_own_is_from(call: Command, write_plugin: WritePlugin) -> None:
     path = write_plugin("my_own", "@dataclass(frozen=True)\nclass Mine(Method):\n    pass\n")
     lines = call("list", "methods", "--plugin", str(path)).out.splitlines()
@@ -54,7 +78,6 @@ GOOD = 'title = "t"\n[datasets.toy]\n[methods.deterministic]\n'
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no-such-command": (("lst",), "Did you mean 'list'"),
     "no-such-list": (("list", "method"), "did you mean methods"),
-    "list-of-nothing": (("list",), "Missing argument"),
     "run-of-nothing": (("run",), "Missing argument 'SUITE'"),
     "no-such-option": (("run", "quick", "--sed", "3"), "--sed"),
     "no-such-suite": (("run", "quik"), "did you mean quick"),
