@@ -84,13 +84,13 @@ def _show_results(run: "SuiteRun") -> None:
     """Print the table of a probe that has one of its own, or how the methods stand."""
     from bench.metrics import using_metrics
     from bench.probes import probe_types
-    from bench.report.standings import standing_lines
+    from bench.report.standings import standing_lines, value_lines
 
     results, suite = run.results, run.suite
     kinds = {suite.protocol_for(name).probe["kind"] for name in suite.datasets}
     with using_metrics(results.declarations):
         own = "\n\n".join(text for kind in sorted(kinds) if (text := probe_types()[kind].table(results)))
-        lines = [own] if own else list(standing_lines(results))
+        lines = [own] if own else [*value_lines(results), "", *standing_lines(results)]
     echo("\n".join(["", *lines]))
 
 

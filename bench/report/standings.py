@@ -1,10 +1,11 @@
-"""The standings after a run: average ranks by the suite's first metrics, as a few lines for a terminal."""
+"""The standings after a run: means and average ranks by the suite's first metrics, as lines for a terminal."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from bench.counts import plural
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
 from bench.stats import CellCounts, average_ranks, methods_with_equal_draws
@@ -14,7 +15,42 @@ from bench.text_tables import cut
 
 COLUMNS = 5  # metrics beside each other
 NAME = 22  # characters of a method
+MOST_VALUES = 40  # lines of means; a report shows larger studies better
 ARROWS = {"lower": "↓", "higher": "↑", "target": "→"}
+
+
+def value_lines(results: StoredResults) -> Iterator[str]:
+    """Yield the means over seeds of every dataset, calibration among them; a hint where they are too many to read."""
+    frame = results.frame
+    if frame.groupby(["dataset", "method"]).ngroups > MOST_VALUES:
+        yield "uqbench report shows the values of each dataset"
+        return
+    for dataset, own in frame.groupby("dataset", sort=False):
+        metrics = _with_calibration(_stored_metrics(results, own))
+        if not metrics:
+            continue
+        repeats = own.dropna(subset="value").groupby("method")["key"].nunique()
+        most = int(repeats.max()) if len(repeats) else 0
+        titles = [f"{metric.name} {ARROWS[metric.direction]}" for metric in metrics]
+        widths = [max(10, len(title) + 2) for title in titles]
+        heading = f"{cut(str(dataset), NAME)}, mean of {plural(most, 'seed')}"
+        yield f"{heading:<{NAME + 14}}" + "".join(f"{t:>{w}}" for t, w in zip(titles, widths, strict=True))
+        means = own.groupby(["method", "metric"])["value"].mean()
+        for method in dict.fromkeys(own["method"]):
+            values = [means.get((method, metric.name), math.nan) for metric in metrics]
+            texts = "".join(f"{_value(v):>{w}}" for v, w in zip(values, widths, strict=True))
+            count = int(repeats.get(method, 0))  # those that diverged have no value
+            label = cut(method, NAME) + f" ({count} of {most})" * (count < most)
+            yield f"  {label:<{NAME + 12}}{texts}"
+
+
+def _with_calibration(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the first metrics; where none of them is about calibration, the last gives way to the first that is."""
+    first = list(metrics[:COLUMNS])
+    calibration = [metric for metric in metrics if metric.family == "calibration"]
+    if calibration and calibration[0] not in first:
+        first[-1] = calibration[0]
+    return first
 
 
 def standing_lines(results: StoredResults) -> Iterator[str]:
@@ -33,20 +69,25 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
         dict.fromkeys(method for ranks in found.values() for method in ranks),
         key=lambda method: [ranks.get(method, math.inf) for ranks in found.values()],
     )
-    width = max(12, *(len(title) + 2 for title in found))
-    yield f"{'average rank (1 is the best)':<{NAME + 8}}" + "".join(f"{title:>{width}}" for title in found)
+    widths = {title: max(10, len(title) + 2) for title in found}
+    yield f"{'average rank (1 is the best)':<{NAME + 8}}" + "".join(f"{t:>{width}}" for t, width in widths.items())
     for method in methods:  # without numbers: a place needs a test
-        cells = "".join(f"{_rank(ranks.get(method)):>{width}}" for ranks in found.values())
+        cells = "".join(f"{_rank(ranks.get(method)):>{widths[title]}}" for title, ranks in found.items())
         yield f"      {cut(method, NAME):<{NAME + 2}}{cells}"
-    yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title in found)
+    yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title, width in widths.items())
     yield "ranks of means say nothing about significance: uqbench compare, uqbench rank, uqbench report"
 
 
-def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
+def _stored_metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
+    """Return the suite's metrics that have values and a better, or all such metrics."""
     present, known = set(frame["metric"]), catalogue()
     named = [declaration(name) for name in results.metrics if name in present and name.partition("@")[0] in known]
     stored = named or [known[name] for name in known if name in present]
-    chosen = [metric for metric in stored if metric.relative_to is None and metric.has_better]
+    return [metric for metric in stored if metric.relative_to is None and metric.has_better]
+
+
+def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
+    chosen = _stored_metrics(results, frame)
     tasks = {metric.task: [m for m in chosen if m.task == metric.task] for metric in chosen}
     each = -(-COLUMNS // max(len(tasks), 1))  # a suite of both tasks shows some of each
     return [metric for own in tasks.values() for metric in own[:each]][:COLUMNS]
@@ -65,6 +106,10 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
     if not len(table):
         return {}, 0
     return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(table)
+
+
+def _value(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"
 
 
 def _rank(rank: float | None) -> str:

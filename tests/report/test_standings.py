@@ -1,4 +1,4 @@
-from bench.report.standings import standing_lines
+from bench.report.standings import MOST_VALUES, standing_lines, value_lines
 from bench.store.results import StoredResults
 from bench.store.store import Store
 from tests.fixtures.results import fill, steps
@@ -17,3 +17,23 @@ def test_a_method_that_diverges_mostly_is_last_and_erases_nobody(store: Store) -
     _, *lines, datasets, _ = standing_lines(StoredResults(store, "made"))
     assert [line.split() for line in lines] == [["a", "1.00"], ["b", "2.00"], ["c", "3.00"]]
     assert datasets.split() == ["datasets", "2"]
+
+
+def test_means_are_shown_with_calibration_among_them(store: Store) -> None:
+    metrics = ["rmse", "mae", "r2", "rmse_std", "mae_std", "crps"]  # the first about calibration is the sixth
+
+    def value(dataset: str, method: str, seed: int, metric: str) -> float:
+        return float("nan") if (method, seed) == ("b", 2) else seed + metrics.index(metric)
+
+    fill(store, value, methods=["a", "b"], seeds=3, metrics=metrics, shown=metrics)
+    heading, a, b = value_lines(StoredResults(store, "made"))
+    assert " ".join(heading.split()) == "one, mean of 3 seeds rmse ↓ mae ↓ r2 ↑ rmse_std ↓ crps ↓"
+    assert a.split() == ["a", "1", "2", "3", "4", "6"]
+    assert b.split() == ["b", "(2", "of", "3)", "0.5", "1.5", "2.5", "3.5", "5.5"]
+    assert max(map(len, (heading, a, b))) <= 100
+
+
+def test_means_of_a_large_study_are_left_to_the_report(store: Store) -> None:
+    methods = [f"m{n}" for n in range(MOST_VALUES + 1)]
+    fill(store, lambda *at: 1.0, methods=methods, datasets=["one"], seeds=1)
+    assert list(value_lines(StoredResults(store, "made"))) == ["uqbench report shows the values of each dataset"]
