@@ -72,7 +72,7 @@ def compare(
     """
     collect_garbage_rarely()
     from bench.stats import Margin, Settings
-    from bench.stats.text import comparison_lines
+    from bench.stats.text import comparison_answer, comparison_lines
     from bench.workflow import compare_methods, load_results
 
     settings = Settings(
@@ -83,8 +83,7 @@ def compare(
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(comparison)})
         return
-    echo(f"suite {results.suite}")
-    echo("\n".join(comparison_lines(comparison)))
+    echo("\n".join([*comparison_answer(comparison, results.suite), "", *comparison_lines(comparison)]))
 
 
 @click.command(cls=Command)
@@ -109,7 +108,7 @@ def rank(
     """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ."""
     collect_garbage_rarely()
     from bench.stats import Settings
-    from bench.stats.text import ranking_lines
+    from bench.stats.text import ranking_answer, ranking_lines
     from bench.workflow import load_results, rank_methods
 
     settings = Settings(alpha=alpha, correction=_correction(correction))
@@ -118,7 +117,7 @@ def rank(
     if as_json:
         _print_json({"suite": results.suite, "store": results.store.address, **asdict(found)})
         return
-    echo(f"suite {results.suite}")
+    echo("\n".join(ranking_answer(found.rankings, results.suite)))
     for ranking in found.rankings:
         echo("\n" + "\n".join(ranking_lines(ranking)))
     for reason in found.left_out:

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from bench.counts import plural
@@ -18,6 +18,35 @@ from bench.text_tables import cut
 
 WIDTH = 100
 NAME = 16  # columns for a dataset or a method
+
+
+def comparison_answer(comparison: Comparison, suite: str) -> Iterator[str]:
+    """Yield the verdicts on A in a sentence: over the datasets, or on the dataset where there is only one."""
+    overall = {across.metric: across.verdict for across in comparison.across}
+    found: dict[str, list[str]] = {verdict: [] for verdict in get_args(Verdict)}
+    for metric in dict.fromkeys(row.metric for row in comparison.rows):
+        found[overall.get(metric) or next(r.verdict for r in comparison.rows if r.metric == metric)].append(metric)
+    verdicts = "; ".join(f"{verdict} by {', '.join(metrics)}" for verdict, metrics in found.items() if metrics)
+    datasets = list(dict.fromkeys(row.dataset for row in comparison.rows))
+    where = f"{len(datasets)} datasets" if len(datasets) > 1 else " ".join(datasets)
+    yield from _wrapped(f"suite {suite}, {where}: {comparison.a} against {comparison.b} is {verdicts}")
+
+
+def ranking_answer(rankings: Sequence[Ranking], suite: str) -> Iterator[str]:
+    """Yield in a sentence which method leads by each metric, and how many were not shown to be behind it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for ranking in rankings:
+        found.setdefault((ranking.methods[0].method, _certainty(ranking)), []).append(ranking.metric)
+    leaders = [f"{method} leads by {', '.join(metrics)} ({rest})" for (method, rest), metrics in found.items()]
+    yield from _wrapped(f"suite {suite}: {'; '.join(leaders)}")
+
+
+def _certainty(ranking: Ranking) -> str:
+    first, *others = ranking.methods
+    if first.place is None:
+        return "too few datasets for a test"
+    beside = sum(bool(set(first.groups) & set(other.groups)) for other in others)
+    return f"{beside} of {plural(len(others), 'other')} not shown to be behind" if beside else "all others shown behind"
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:

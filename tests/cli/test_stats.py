@@ -114,6 +114,15 @@ def test_diverged_cells_are_in_the_table(tmp_path: Path, call: Call) -> None:
     assert "which favours beta" in out
 
 
+def test_the_answer_comes_first(path: str, call: Call) -> None:
+    one = call("compare", "alpha", "gamma", "--store", path, "--metric", "rmse", "--dataset", "data1")[1]
+    assert one.splitlines()[0] == "suite tiny, data1: alpha against gamma is better by rmse"
+    all_of_them = call("compare", "alpha", "gamma", "--store", path, "--metric", "rmse")[1]
+    assert all_of_them.splitlines()[0] == "suite tiny, 7 datasets: alpha against gamma is better by rmse"
+    ranked = call("rank", "alpha", "gamma", "--store", path, "--metric", "rmse")[1]
+    assert ranked.splitlines()[0] == "suite tiny: alpha leads by rmse (all others shown behind)"
+
+
 def test_rank(path: str, call: Call) -> None:
     code, out, err = call("rank", "--store", path, "--metric", "rmse")
     assert (code, err) == (0, "")
@@ -142,7 +151,8 @@ def test_several_suites_need_a_name(path: str, call: Call) -> None:
     assert code == 2
     assert err.endswith("holds several suites; name one of large, tiny\n")
     code, out, _ = call("compare", "alpha", "beta", "--store", path, "--suite", "tiny", "--metric", "rmse")
-    assert (code, out.splitlines()[0]) == (0, "suite tiny")
+    assert code == 0
+    assert out.startswith("suite tiny, 7 datasets: ")
 
 
 @pytest.mark.parametrize(
