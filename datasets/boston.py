@@ -12,6 +12,7 @@ from bench.datasets._uci import COLLECTION, Uci, published
 class Boston(Uci):
     """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
+    title = "Boston housing"
     files = (
         published("boston", "bostonHousing", 49082, "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a"),
     )

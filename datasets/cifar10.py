@@ -29,6 +29,7 @@ def scaled(found: Images) -> Split:
 class Cifar10(Dataset):
     """Images of shape `[3, 32, 32]`, pixels from 0 to 1."""
 
+    title = "CIFAR-10"
     shift: str = "none"
     severity: int = 3
     noise: float = 0.0

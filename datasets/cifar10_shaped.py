@@ -18,6 +18,7 @@ TRAINING_ROWS = 1000  # enough to scale the inputs by
 class Cifar10Shaped(Dataset):
     """Images of shape `[3, 32, 32]` in ten classes."""
 
+    title = "CIFAR-10 shaped"
     test_rows: int = 10_000
 
     task = "classification"

@@ -19,6 +19,7 @@ from bench.datasets._shifts import check, shifted
 class DigitsShifted(Dataset):
     """Images of shape `[1, 8, 8]`; the test images are shifted."""
 
+    title = "Shifted digits"
     shift: str = "gaussian-noise"
     severity: int = 3
     noise: float = 0.0

@@ -12,6 +12,7 @@ from bench.datasets._uci import COLLECTION, Uci, published
 class Energy(Uci):
     """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
+    title = "Energy efficiency"
     files = (published("energy", "energy", 35309, "7f8bf024cea437267d56be99b7af7bb3faebec8a7bccfbb20d06d52d9372a950"),)
     source = f"UCI 242, archive.ics.uci.edu/dataset/242; {COLLECTION}"
     shape = (768, 8)

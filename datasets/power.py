@@ -12,6 +12,7 @@ from bench.datasets._uci import COLLECTION, Uci, published, straddling
 class Power(Uci):
     """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
+    title = "Power plant"
     files = (
         published("power", "power-plant", 308680, "daebd20c408dfc5c4979604f240e891be162c3a5d00d662380aa669044a1fb31"),
     )

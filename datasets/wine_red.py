@@ -12,6 +12,7 @@ from bench.datasets._uci import COLLECTION, Uci, published, straddling
 class WineRed(Uci):
     """The 20 published splits; `splits = "gap"` holds out the middle third of a feature, `"80/20"` a random fifth."""
 
+    title = "Red wine"
     files = (
         published(
             "wine-red", "wine-quality-red", 84027, "3ba41eaf4ab562088cf47b5c9dca2b4de2a330c3ee38a7920b4527a09574d5c1"

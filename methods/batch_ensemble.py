@@ -26,6 +26,7 @@ class BatchEnsemble(Method):
 
     members: int = 4  # K
 
+    title = "BatchEnsemble"
     look = Look("brown", ":", "h")
 
     def __post_init__(self) -> None:

@@ -42,6 +42,7 @@ class BayesByBackprop(Bayesian):
     temperature: float = 0.1
     local_reparameterization: bool = True
 
+    title = "Bayes by Backprop"
     look = Look("red", "-", "P")
     watched = "network"  # the network of the means
     early_stopping = False  # the mean is best long before its spread has grown to that of the posterior

@@ -25,6 +25,7 @@ BLOCK = 2**22  # numbers: rows of the prediction times calibration rows
 class CVPlus(Wrapper):
     """Central intervals of several coverages at once, around the mean of the K networks."""
 
+    title = "CV+"
     look = Look("sky", "-.", "^")
 
     method: PluginSpec = PluginSpec("deterministic")  # the method that is wrapped

@@ -32,6 +32,7 @@ class CyclicalSGMCMC(Method):
     noise: float = 0.5
     learn_noise: bool = True
 
+    title = "Cyclical SG-MCMC"
     look = Look("orange", "--", "p")
     watched = "network"  # the present sample
     early_stopping = False  # the samples come from all cycles

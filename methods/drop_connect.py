@@ -23,6 +23,7 @@ class DropConnect(Method):
 
     rate: float = 0.1
 
+    title = "MC DropConnect"
     look = Look("sky", "--", "s")
     watched = "network"  # the network of mean weights
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}

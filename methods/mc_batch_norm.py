@@ -26,6 +26,7 @@ class MCBatchNorm(Method):
     batch: int = 64
     batches: int = 50
 
+    title = "MC batch norm"
     look = Look("brown", "--", "o")
     expected_failures: ClassVar[Mapping[str, str]] = {
         "variance-shrinks": "a network without a hidden layer has nothing to normalise"

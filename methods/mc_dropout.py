@@ -27,6 +27,7 @@ class MCDropout(Method):
     per_row: bool = False
     input_rate: float | None = None
 
+    title = "MC dropout"
     look = Look("orange", "-", "s")
     watched = "network"  # the network of mean activations, as in ordinary dropout
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": (0.001, 0.005, 0.01, 0.05, 0.1, 0.2)}

@@ -31,6 +31,7 @@ class MCDropoutPrior(Bayesian):
     noise: float = 0.3
     length_scale: float = 0.01
 
+    title = "MC dropout with a prior"
     look = Look("orange", "--", "D")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "rate": (0.005, 0.01, 0.05, 0.1),

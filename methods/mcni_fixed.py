@@ -26,6 +26,7 @@ class MCNIFixed(NoisyWeights):
 
     alpha: float = 0.05
 
+    title = "MCNI (fixed)"
     look = Look("blue", "-", "^")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
     spread = "level"  # alpha is an option: the noise does not know how many rows there were

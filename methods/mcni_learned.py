@@ -31,6 +31,7 @@ class MCNILearned(NoisyWeights):
     granularity: Literal["weight", "channel", "layer", "scalar"] = "weight"
     penalty: float = 0.0
 
+    title = "MCNI (learned)"
     look = Look("green", "-", "D")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": (0.001, 0.005, 0.01, 0.05, 0.1)}
     spread = "level"  # without a penalty alpha is trained towards 0, where the loss is least

@@ -16,5 +16,6 @@ from bench.methods._gaussian_head import GaussianHead
 class MeanVariance(GaussianHead):
     """One network with a Gaussian head."""
 
+    title = "Mean-variance network"
     look = Look("grey", "--", "X")
     spread = "aleatoric"  # it is one function: its variance is that of the data, not of the weights

@@ -19,6 +19,7 @@ class MeanVarianceEnsemble(GaussianHead):
 
     networks: int = 5
 
+    title = "Mean-variance ensemble"
     look = Look("pink", ":", "<")
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ class PEP(Method):
     levels: Sequence[float] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
     level: float = 0.01
 
+    title = "PEP"
     look = Look("blue", "--", ">")
     spread = "level"  # one level for all weights, tuned on validation rows, is no posterior
 

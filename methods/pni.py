@@ -31,6 +31,7 @@ class PNI(Method):
     alpha: float = 0.25
     where: Literal["weights", "inputs", "activations"] = "weights"
 
+    title = "PNI"
     look = Look("green", "--", "v")
     watched = "network"  # the network without noise
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {

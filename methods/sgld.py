@@ -38,6 +38,7 @@ class SGLD(Method):
     noise: float = 0.5
     learn_noise: bool = True
 
+    title = "SGLD"
     look = Look("red", "--", ">")
     watched = "network"  # the present sample
     early_stopping = False  # the samples come from the end of the training

@@ -65,6 +65,7 @@ class SNGP(Method):
     prior: float = 1.0  # standard deviation of a function value
     noise: float = 0.5
 
+    title = "SNGP"
     look = Look("sky", ":", "D")
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {
         "length_scale": (1.0, 2.0, 4.0, 8.0),

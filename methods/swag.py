@@ -33,6 +33,7 @@ class SWAG(Method):
     rank: int = 20
     scale: float = 1.0
 
+    title = "SWAG"
     look = Look("brown", "-", "X")
     early_stopping = False  # the iterates of the last part are what is averaged
     expected_failures: ClassVar[Mapping[str, str]] = {

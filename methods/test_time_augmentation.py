@@ -25,6 +25,7 @@ class TestTimeAugmentation(Method):
     levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
     level: float = 0.05
 
+    title = "Test-time augmentation"
     look = Look("red", ":", "^")
     spread = "level"  # the noise is on the inputs, its level tuned or given: it is not about the weights
 

@@ -69,7 +69,8 @@ def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) ->
         f"{metric.name} {arrow(metric)} over {plural(len(ranking.datasets), 'dataset')}, critical difference "
         f"{ranking.critical_difference:.2f}, Friedman p {probability(ranking.friedman[1])}"
     )
-    return Table(caption, data, frozenset(bold), f"leaderboard-{metric.name}")
+    paper = f"`{metric.name}`{caption.removeprefix(metric.name)}. {EXPLAINED} Bold: the best mean."
+    return Table(caption, data, frozenset(bold), f"leaderboard-{metric.name}", paper_caption=paper)
 
 
 def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
@@ -89,7 +90,8 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
         f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places; "
         "methods without a value in every planned repeat are last"
     )
-    return [Table(caption, table, name=f"leaderboard-{metric.name}")]
+    paper = f"`{metric.name}` {arrow(metric)} on `{datasets[0]}`: mean and standard deviation over the repeats."
+    return [Table(caption, table, name=f"leaderboard-{metric.name}", paper_caption=paper)]
 
 
 def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:

@@ -46,7 +46,8 @@ class Summary(Report):
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 cells = {method: planned[dataset, method] for method in methods}
-                blocks.append(_table(dataset, own, cells, seeds, metrics, marks.get(dataset, {})))
+                baseline = results.baseline if dataset in marks else None
+                blocks.append(_table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline))
                 gaps = [
                     (method, metric)
                     for metric in metrics
@@ -91,9 +92,18 @@ def _marks(baseline: str, tested: Sequence[Tested]) -> dict[str, dict[tuple[str,
 
 
 def _table(
-    dataset: str, known: pd.DataFrame, planned: Mapping[str, int], seeds: int, metrics: list[Metric], marks: Marks
+    dataset: str,
+    known: pd.DataFrame,
+    planned: Mapping[str, int],
+    seeds: int,
+    metrics: list[Metric],
+    marks: Marks,
+    baseline: str | None,
 ) -> Table:
-    """Return the table of a dataset from mean, spread and counts of each metric and method, and its planned cells."""
+    """Return the table of a dataset from mean, spread and counts of each metric and method, and its planned cells.
+
+    `baseline` is the method that the marks are about, None where nothing was tested.
+    """
     methods = list(planned)
     data, bold, numbers = {}, set(), []
     for column, metric in enumerate(metrics, start=1):
@@ -115,7 +125,19 @@ def _table(
     frame = pd.DataFrame({"method": methods, **data})
     tidy = pd.DataFrame(numbers, columns=["method", "metric", "mean", "standard_deviation", "seeds", "mark"])
     caption = f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})"
-    return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy)
+    paper = _paper_caption(dataset, seeds, baseline)
+    return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy, paper_caption=paper)
+
+
+def _paper_caption(dataset: str, seeds: int, baseline: str | None) -> str:
+    over = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
+    text = f"`{dataset}`: {over}. ↓: lower is better, ↑: higher, →: nearer to the value. Bold: the best mean."
+    if baseline is None:
+        return text
+    return (
+        f"{text} {BETTER}: better, {WORSE}: worse than `{baseline}` in tests paired by split and seed, corrected for "
+        "multiple testing; no mark: not shown to differ."
+    )
 
 
 def _cell(mean: float | None, spread: float | None, count: int, seeds: int) -> str:

@@ -18,6 +18,7 @@ class BaseMethod:
     )
     search_space: ClassVar[Mapping[str, Sequence[Any]]] = {}  # options worth searching, and the values to try
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
+    title: ClassVar[str] = ""  # what tables for papers call it; by default its name with blanks
     look: ClassVar[Look | None] = None  # how figures draw it; None: a look that depends on its name alone
 
     def skip(self, problem: Problem) -> str | None:

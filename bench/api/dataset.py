@@ -60,6 +60,7 @@ class Dataset:
     # How its numbered splits are related, which decides on the test of a comparison: "independent" are fresh rows for
     # every split (generated data), "splits" are overlapping choices from one table, "seeds" are always the same rows.
     repeats: ClassVar[Replication] = "splits"
+    title: ClassVar[str] = ""  # what tables for papers call it; by default its name with blanks
     notes: ClassVar[Sequence[str]] = ()  # flaws and facts that reports print
     source: ClassVar[str] = ""  # where the rows come from
     licence: ClassVar[str] = ""

@@ -78,7 +78,8 @@ class Table:
     """A data frame with a caption; cells are printed as text, numbers to four significant digits.
 
     It is also written as CSV and LaTeX. `numbers` is what the CSV holds instead, where cells of the table hold more
-    than one number ("1.2 ± 0.3").
+    than one number ("1.2 ± 0.3"). In a paper no text stands around a table: `paper_caption` says there what its marks
+    mean; names of methods, datasets and metrics in backquotes (`mc-dropout`) are printed as their titles.
     """
 
     caption: str
@@ -87,6 +88,7 @@ class Table:
     name: str = ""  # of its files; by default from the caption
     numbers: "pd.DataFrame | None" = None
     folded: bool = False  # for those who want to know: closed until it is opened
+    paper_caption: str = ""  # in LaTeX; by default the caption
 
 
 @dataclass(frozen=True)

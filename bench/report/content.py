@@ -7,7 +7,9 @@ import pandas as pd
 
 from bench.api import Facts, Figure, Section, Table, Text
 from bench.report.figures import Image, draw_figure
-from bench.report.tables import TextTable, csv_text, latex, text_table
+from bench.report.latex import latex
+from bench.report.tables import TextTable, csv_text, text_table
+from bench.report.titles import Titles
 from bench.web.names import readable_name
 
 MOST_ROWS = 120  # of a figure's numbers on the page; the CSV file has all
@@ -66,7 +68,9 @@ class FileNames:
         return name
 
 
-def section_content(section: Section, suite: str, names: FileNames, pdf: bool = False) -> SectionContent:
+def section_content(
+    section: Section, suite: str, names: FileNames, titles: Titles, pdf: bool = False
+) -> SectionContent:
     """Draw the figures and format the tables of a section; raises where a block cannot be written in every form."""
     prefix = f"{readable_name(suite)}-" if suite else ""
     blocks: list[Text | Facts | TableContent | FigureContent] = []
@@ -75,7 +79,8 @@ def section_content(section: Section, suite: str, names: FileNames, pdf: bool = 
             text = text_table(block.data, block.bold)
             name = names.free(prefix + readable_name(block.name or f"{section.title} {block.caption}"))
             csv = csv_text(block.data if block.numbers is None else block.numbers)
-            blocks.append(TableContent(block, text, name, csv, latex(text, block.caption, name)))
+            paper = latex(text, titles.in_words(block.paper_caption or block.caption), name, titles)
+            blocks.append(TableContent(block, text, name, csv, paper))
         elif isinstance(block, Figure):
             image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)), pdf)
             data = block.data if block.data is not None else pd.DataFrame()

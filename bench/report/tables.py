@@ -1,4 +1,4 @@
-"""Tables as text, as CSV and as LaTeX. Names in a table are printed and never executed."""
+"""Tables as text and as CSV. Names in a table are printed and never executed."""
 
 import csv
 import io
@@ -11,26 +11,6 @@ from typing import Any
 import pandas as pd
 
 from bench.csv_cells import harmless_cell, harmless_text
-
-# Signs that LaTeX prints as they are only in this form.
-SIGNS = '\\~^<>|"±↓↑→–†‡×…≥≤∞−'  # noqa: RUF001
-COMMANDS = (
-    r"\textbackslash{} \textasciitilde{} \textasciicircum{} \textless{} \textgreater{} \textbar{} '' $\pm$ "
-    r"$\downarrow$ $\uparrow$ $\rightarrow$ -- $^{\dagger}$ $^{\ddagger}$ $\times$ \dots{} $\ge$ $\le$ $\infty$ $-$"
-)
-LATEX_TABLE = r"""%% \usepackage{booktabs}; names beyond Latin letters need XeLaTeX or LuaLaTeX
-\begin{table}[tb]
-\centering
-\caption{%s}
-\label{tab:%s}
-\begin{tabular}{%s}
-\toprule
-%s\midrule
-%s\bottomrule
-\end{tabular}
-\end{table}
-"""
-LATEX = {sign: f"\\{sign}" for sign in "{}$&#%_"} | dict(zip(SIGNS, COMMANDS.split(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -85,25 +65,3 @@ def _csv_cell(value: Any) -> Any:
     if value is None or value is pd.NA:
         return ""
     return harmless_cell(value)
-
-
-def latex(table: TextTable, caption: str, label: str) -> str:
-    """Return a table for a paper, with the rules of the package booktabs and the best in bold."""
-    rows = [
-        [_bold(cell) if (r, c) in table.bold else in_latex(cell) for c, cell in enumerate(row)]
-        for r, row in enumerate(table.rows)
-    ]
-    header, *body = (f"{' & '.join(row)} \\\\\n" for row in [[in_latex(name) for name in table.header], *rows])
-    columns = "".join("r" if number else "l" for number in table.numeric)
-    return LATEX_TABLE % (in_latex(caption), label, columns, header, "".join(body))
-
-
-def in_latex(words: str) -> str:
-    """Return text that LaTeX prints as it is."""
-    plain = " ".join(words.split())
-    return "".join(LATEX.get(letter, letter) for letter in plain if letter.isprintable())
-
-
-def _bold(cell: str) -> str:
-    mean, sign, rest = cell.partition(" ±")
-    return f"\\textbf{{{in_latex(mean)}}}" + (f" {in_latex('±' + rest)}" if sign else "")

@@ -14,6 +14,7 @@ from bench.plugins.registry import Registry
 from bench.report.content import FigureContent, FileNames, Part, SectionContent, TableContent, section_content
 from bench.report.markdown import markdown, section_lines
 from bench.report.page import page
+from bench.report.titles import Titles
 from bench.store.results import StoredResults
 from bench.store.store import Store
 
@@ -33,7 +34,7 @@ def write_report(
         raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
-    content_of = partial(section_content, names=FileNames(), pdf=pdf)
+    content_of = partial(section_content, names=FileNames(), titles=Titles(registry), pdf=pdf)
     with style.declared_looks(partial(declared_look, registry)):
         parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), content_of)]
         for one in results:
