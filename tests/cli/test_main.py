@@ -191,10 +191,12 @@ def test_run_then_rerun_then_report(call: Command, tiny_file: Path, tmp_path: Pa
     assert second.out.startswith("tiny: 2 cells run, 4 stored before, 0 diverged, 0 failed, in ")
     dry = call("run", str(tiny_file), "--store", "s.db", "--seeds", "4", "--dry-run")
     assert dry.out.splitlines()[-1] == "2 cells to run, 6 stored"
-    report = call("report", "--store", "s.db", "--out", "out")
+    report = call("report", "--store", "s.db", "--out", "out", "--pdf")
     assert (report.code, report.out) == (0, "report: out/index.html\n")
     assert (tmp_path / "out" / "index.html").is_file()
     assert (tmp_path / "out" / "report.md").is_file()
+    figures = tmp_path / "out" / "figures"
+    assert {p.stem for p in figures.glob("*.pdf")} == {p.stem for p in figures.glob("*.png")} != set()
     assert call("report", "tinny", "--store", "s.db").code == 2
 
 
