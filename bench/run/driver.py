@@ -60,6 +60,7 @@ def run(
     """Run the cells of a suite that the store does not have yet."""
     began = time.perf_counter()
     summary = Summary()
+    monitor.progress("reading datasets")
     units = missing_units(suite, registry, store, summary, monitor)
     _Driver(suite.name, registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
@@ -160,6 +161,7 @@ class _Driver:
             for note in self.executor.notes():
                 self.monitor.note(note)
             if self.running:
+                self.monitor.progress(str(self.progress))  # before the first report, which may take long
                 # Asked before the messages are received: then all that these sent is among them.
                 ended = [number for number, (future, _) in self.running.items() if future.done()]
                 self._receive(self.executor.receive(0.0 if ended else 0.5))
@@ -213,7 +215,7 @@ class _Driver:
         self.pending.update((cell.key, cell) for cell in unit.cells)
         call = run_apart if unit.estimate.apart else run_order
         self.running[self.orders] = (self.executor.submit(call, order), unit)
-        self.progress.hand_out(self.orders, unit.seconds)
+        self.progress.hand_out(self.orders, unit.seconds, f"{unit.cells[0].dataset} {unit.cells[0].method}")
 
     def _item(self, cell: Cell, search: str) -> WorkItem:
         return WorkItem(cell.key, cell.spec, search, self.settings.forms.get((cell.dataset, cell.method), ""))

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from bench.counts import plural
 from bench.training.stack import Progress as StackProgress
 
 
@@ -15,11 +16,13 @@ class Progress:
     datasets: dict[str, int] = field(default_factory=dict)  # cells that are missing, by dataset
     began: float = field(default_factory=time.monotonic)
     running: dict[int, float] = field(default_factory=dict)  # order -> seconds
+    labels: dict[int, str] = field(default_factory=dict)  # order -> its dataset and method
     reported: dict[int, StackProgress] = field(default_factory=dict)  # order -> how far it is
 
-    def hand_out(self, order: int, seconds: float) -> None:
+    def hand_out(self, order: int, seconds: float, label: str) -> None:
         """Take note of an order that was handed out."""
         self.running[order] = seconds
+        self.labels[order] = label
 
     def update(self, order: int, report: StackProgress) -> None:
         """Take a worker's report on its order."""
@@ -30,6 +33,7 @@ class Progress:
         """Take note of an order that ended."""
         self.done += self.running.pop(order, 0.0)
         self.reported.pop(order, None)
+        self.labels.pop(order, None)
 
     def __str__(self) -> str:
         left = sum(count > 0 for count in self.datasets.values())
@@ -38,9 +42,11 @@ class Progress:
         epoch = max((report.epoch for report in self.reported.values()), default=0)
         parts = [f"{len(self.datasets) - left}/{len(self.datasets)} datasets"]
         if training:
-            parts.append(f"{training} networks training, {waiting} waiting, epoch {epoch}")
+            parts.append(f"{plural(training, 'network')} training, {waiting} waiting, epoch {epoch}")
+        elif self.labels:
+            parts.append(f"working on {next(iter(self.labels.values()))}")
         share = self._share()
-        if share > 0.02:
+        if 0.02 < share < 1.0:
             parts.append(f"about {_duration((time.monotonic() - self.began) * (1 - share) / share)} left")
         return ", ".join(parts)
 

@@ -1,6 +1,8 @@
 """The progress bar of a run, and stopping it with Ctrl-C."""
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,20 +14,30 @@ if TYPE_CHECKING:
     from bench.spec.cell import Cell, Outcome
 
 
-class ProgressBar(Monitor):
-    """Shows on standard error how far a run is."""
+# One time left, the run's own: tqdm's takes all cells for equally long.
+FORMAT = "{desc}: {percentage:3.0f}%|{bar:20}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]"
+SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal for a bar
 
-    def __init__(self, bar: Any, stop: "Stop") -> None:
+
+class ProgressBar(Monitor):
+    """Shows on standard error how far a run is: a bar, or a line every minute where `lines` is set."""
+
+    def __init__(self, bar: Any, stop: "Stop", *, lines: bool = False) -> None:
         self._bar = bar
         self.stop = stop
+        self._lines, self._done, self._last = lines, 0, time.monotonic()
 
     def cell_done(self, cell: "Cell", outcome: "Outcome | None") -> None:
         """Count a cell."""
+        self._done += 1
         self._bar.update()
 
     def progress(self, text: str) -> None:
         """Show a text behind the bar."""
         self._bar.set_postfix_str(text)
+        if self._lines and time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            self.note(f"{self._done}/{self._bar.total} cells, {text}")
 
     def note(self, text: str) -> None:
         """Print a line, whether the bar is shown or not."""
@@ -40,12 +52,33 @@ class ProgressBar(Monitor):
 def progress_bar(name: str, total: int, progress: bool | None = None) -> Iterator[ProgressBar]:
     """Yield a progress bar of so many cells; inside the block the first signal stops the run politely.
 
-    `progress` is whether it is shown; None: where standard error is a terminal.
+    `progress` is whether it is shown; None: where standard error is a terminal, and lines at intervals elsewhere.
     """
     from tqdm import tqdm
 
     from bench.run.signals import polite_stop
 
-    bar = tqdm(total=total, unit="cell", desc=name, disable=None if progress is None else not progress, file=sys.stderr)
-    with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
-        yield ProgressBar(bar, stop)
+    hidden = None if progress is None else not progress
+    bar = tqdm(total=total, desc=name, disable=hidden, file=sys.stderr, bar_format=FORMAT)
+    with bar, _clock(bar), polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
+        yield ProgressBar(bar, stop, lines=progress is None and bar.disable)
+
+
+@contextmanager
+def _clock(bar: Any) -> Iterator[None]:
+    """Draw the bar every second, so that its time goes on while nothing is reported."""
+    ended = threading.Event()
+
+    def tick() -> None:
+        while not ended.wait(1.0):
+            bar.refresh()
+
+    ticking = threading.Thread(target=tick, daemon=True)
+    if not bar.disable:
+        ticking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if ticking.ident is not None:
+            ticking.join()
