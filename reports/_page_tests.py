@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bench.api import Array, Metric, Results, stats
+from bench.api import Array, Metric, Results, plural, stats
 from bench.reports._rankings import ranked_metrics, rankings
-from bench.reports._words import lead_metrics, methods_of, metrics_of, plural
+from bench.reports._words import lead_metrics, methods_of, metrics_of
 
 SETTINGS = stats.Settings()
 

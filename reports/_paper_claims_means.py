@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from bench.api import UserError, catalogue, stats
+from bench.api import UserError, catalogue, plural, stats
 from bench.reports._paper_claims_derived import DERIVED
 from bench.reports._paper_claims_held import (
     FEWEST,
@@ -24,7 +24,7 @@ from bench.reports._paper_claims_held import (
     decided,
     not_run,
 )
-from bench.reports._words import plural, probability
+from bench.reports._words import probability
 
 Rows = Sequence[stats.DatasetComparison]
 Pair = tuple[str, str]

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, rankdata
 
-from bench.api import Array, stats
+from bench.api import Array, plural, stats
 from bench.reports._paper_claims_derived import DERIVED
 from bench.reports._paper_claims_held import SETTINGS, Claim, Evidence, Held, Judged, Statement, decided, not_run
-from bench.reports._words import plural, probability
+from bench.reports._words import probability
 
 REPEAT = ["split", "seed"]
 FEWEST_SIGNS = 6  # runs, with fewer no two-sided sign test is below 5 %

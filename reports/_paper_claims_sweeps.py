@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 from scipy.stats import kendalltau
 
-from bench.api import Array, stats
+from bench.api import Array, plural, stats
 from bench.reports._paper_claims_held import (
     FEWEST,
     SETTINGS,
@@ -20,7 +20,6 @@ from bench.reports._paper_claims_held import (
     not_run,
 )
 from bench.reports._paper_claims_means import pair_statements
-from bench.reports._words import plural
 
 FEWEST_VARIANTS = 3
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from bench.api import Array, stats
+from bench.api import Array, plural, stats
 from bench.reports._paper_claims_held import FEWEST, Claim, Evidence, Held, Judged, Statement, decided, not_run
-from bench.reports._words import plural
 
 SPANS = ("latency_total", "latency_transfer", "latency_forward")  # the most complete one that was timed
 

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from bench.api import CellSpec, read_spec
-from bench.reports._words import plural
+from bench.api import CellSpec, plural, read_spec
 
 Source = Literal["text", "code"]
 SOURCES: dict[Source, str] = {"text": "the text of the paper", "code": "the public code"}

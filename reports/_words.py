@@ -41,11 +41,6 @@ def methods_of(frame: pd.DataFrame) -> list[str]:
     return [str(method) for method in frame["method"].unique()]
 
 
-def plural(count: int, word: str) -> str:
-    """Return a number and its word."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def probability(p: float) -> str:
     """Return a p-value as it is printed."""
     return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"

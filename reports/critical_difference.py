@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Figure, Metric, Report, Results, Section, Text, stats, style
+from bench.api import Figure, Metric, Report, Results, Section, Text, plural, stats, style
 from bench.reports._rankings import ranked_metrics, rankings
-from bench.reports._words import arrow, plural, probability
+from bench.reports._words import arrow, probability
 
 STEP = 0.3  # inches from one name to the next
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
 from bench.reports._variants import variants_of
-from bench.reports._words import arrow, methods_of, metrics_of, parts_of, plural, probability
+from bench.reports._words import arrow, methods_of, metrics_of, parts_of, probability
 
 METRICS = 2  # of each task: the first that the suite names
 PLACE = ["dataset", "split", "method", "seed"]

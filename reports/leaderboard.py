@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
 from bench.reports._rankings import rankings
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, methods_of, plural, probability
+from bench.reports._words import arrow, lead_metrics, methods_of, probability
 
 EXPLAINED = (
     "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "

@@ -9,11 +9,11 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, stats, style
+from bench.api import Block, Facts, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
 from bench.reports._page_tests import families_text, page_tests
 from bench.reports._row_tests import Place, row_tests
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, plural, probability
+from bench.reports._words import arrow, lead_metrics, probability
 
 GAP = 2 * "\N{EM SPACE}"  # a browser would join plain spaces
 WORDS = ("better", "worse", "equivalent", "inconclusive")

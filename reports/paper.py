@@ -7,12 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, Facts, Report, Reproduction, Results, Section, Table, Text
+from bench.api import Block, Facts, Report, Reproduction, Results, Section, Table, Text, plural
 from bench.reports._paper_claims import VERDICTS
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
 from bench.reports._paper_runs import reproductions
-from bench.reports._words import plural
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),

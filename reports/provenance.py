@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, spec_or_none
+from bench.api import Block, CellSpec, PluginSpec, Report, Results, Section, Table, Text, plural, spec_or_none
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import plural
 
 OF_METHODS = ("training", "network", "grid")  # the parts of a protocol that a suite may change for one method
 MOST_FAILURES = 60  # on the page; there may be thousands

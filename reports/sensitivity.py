@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, declaration, stats, style
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, declaration, plural, stats, style
 from bench.reports._trade_off import OWN, RANGE, AtWidth, Curve, Settings, at_equal_width, curve_of, settings_against
 from bench.reports._variants import COVERAGE, WIDTH, swept
-from bench.reports._words import band, labelled, plural, probability
+from bench.reports._words import band, labelled, probability
 
 INTRODUCTION = (
     "Each method over the levels of its noise: a curve per method, from little noise (narrow intervals) to much. A "

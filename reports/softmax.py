@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, style
-from bench.reports._words import plural
+from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, plural, style
 
 TRUE, RIVAL = style.COLOURS[0], style.COLOURS[3]
 MOST_PANELS = 12

@@ -8,9 +8,9 @@ import seaborn
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as MatplotlibFigure
 
-from bench.api import Array, Figure, Metric, Report, Results, Section, Text, stats, style
+from bench.api import Array, Figure, Metric, Report, Results, Section, Text, plural, stats, style
 from bench.reports._page_tests import Tested, page_tests
-from bench.reports._words import arrow, lead_metrics, plural
+from bench.reports._words import arrow, lead_metrics
 
 # Tints of the colours for worse and better that dark words can be read on. They are none of the theme's: a page in the
 # dark would replace the ends of the scale and leave what lies between.

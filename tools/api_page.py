@@ -44,7 +44,7 @@ SECTIONS = {
     "Reports": "Report Results Curves Section Block Text Facts Table Figure "
     "Reproduction SuitePart Measured catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec read_spec "
-    "spec_or_none stats style",
+    "spec_or_none stats style plural",
     "All plug-ins": "UserError unknown_name options float_options",
 }
 ALIASES = {

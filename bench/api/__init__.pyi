@@ -43,6 +43,7 @@ from bench.api.tape import Tape as Tape
 from bench.api.tape import TapeLength as TapeLength
 from bench.api.wrapper import HeldOut as HeldOut
 from bench.api.wrapper import Wrapper as Wrapper
+from bench.counts import plural as plural
 from bench.errors import UserError as UserError
 from bench.errors import unknown_name as unknown_name
 from bench.machine.data_files import File as File

@@ -52,7 +52,7 @@ def test_a_polite_stop_stores_what_is_in_work(reference: Path, suite: Path, tmp_
     said = run.communicate()[0]
     assert run.returncode == 128 + signal.SIGINT
     assert "finishing the cells in work" in said
-    assert "the same command goes on with them" in said
+    assert "the same command goes on from there" in said
     before = len(kept(store)[1])
     assert 0 < before < CELLS
     again = started(suite, store, "--engine", "inline")
