@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.counts import plural
 from bench.reports._paper_claims import Judged
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, find_sweep, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, Rule, Source, protocols, value_text
-from bench.reports._words import plural
 from bench.text_tables import markdown_table
 from tools.kept_results import KeptResults, read
 from tools.pages import write_page
