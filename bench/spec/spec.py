@@ -57,14 +57,17 @@ class CellSpec:
     def text(self) -> str:
         """The canonical text."""
         plain = self.plain()
-        plain["protocol"] = _without_later(Protocol(), plain["protocol"])
-        plain["protocol"]["training"] = _without_later(Training(), plain["protocol"]["training"])
+        plain["protocol"] = _without_later(_USUAL, plain["protocol"])
+        plain["protocol"]["training"] = _without_later(_USUAL.training, plain["protocol"]["training"])
         return json.dumps({"format": FORMAT, **plain}, sort_keys=True)
 
     @property
     def key(self) -> str:
         """The name of the result."""
         return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+
+_USUAL = Protocol()  # plans ask for the text of every cell: it is made once
 
 
 def _without_later(default: Protocol | Training, plain: dict[str, Any]) -> dict[str, Any]:

@@ -126,7 +126,8 @@ def held_out_loss(member: Member, fitted: Fitted) -> float:
     for number, part in enumerate(rows.split(ROWS_AT_ONCE)):
         tape, batch = LiveTape(generator(member.seed, "held out", number), device), member.rows.batch(part)
         with torch.no_grad():
-            if draws := draws_to_average(member, validation_tape(member, len(part))):
+            if member.training.validation_draws:
+                draws = draws_to_average(member, validation_tape(member, len(part)))
                 drawn = [_draw(member, method, fitted, batch.x, tape) for _ in range(draws)]
                 loss = loss_of_mean(member, fitted.module, (batch.x, batch.y), batch.rows, torch.stack(drawn).mean(0))
             else:

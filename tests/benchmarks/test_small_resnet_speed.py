@@ -24,7 +24,7 @@ from bench.training.limits import Limits, threads
 from bench.training.member import Member, Rows
 from bench.training.network_factory import network_factory
 
-STEPS, BATCH, ROUNDS = 3, 128, 3
+STEPS, BATCH, ROUNDS, LONGER = 3, 128, 3, 8  # epochs by which the longer of two trainings is longer
 WAYS = {
     "one by one, eager": (1, Limits(path="plain", compiling=False)),
     "one by one, compiled": (1, Limits(path="plain", compiling=True)),
@@ -62,8 +62,9 @@ def test_ways_to_train_small_resnets(width: int) -> None:
             seconds(width, way, 1)  # traces and compiles
         for _ in range(ROUNDS):
             for way in ways:
-                short, long = seconds(width, way, 1), seconds(width, way, 2)
-                times[way].append((long - short) / STEPS / WAYS[way][0])
+                # The difference leaves out set-up, whose time varies by more than that of a few steps.
+                short, long = seconds(width, way, 1), seconds(width, way, 1 + LONGER)
+                times[way].append((long - short) / (LONGER * STEPS * WAYS[way][0]))
     print(f"\nResNet8 of width {width}, batches of {BATCH}: ms of processor time for a step of one network")
     for way in ways:
         print(f"  {way:26s} {1e3 * median(times[way]):7.1f}")

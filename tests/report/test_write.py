@@ -242,18 +242,23 @@ def test_sections_stand_in_their_order(store: Store, tmp_path: Path, write_plugi
     assert titles == ["Own 1", "Overview and verdicts", "Results by dataset", "Provenance", "Own 95"]
 
 
+def section_of_figures(names: list[str]) -> str:
+    """Return a plug-in whose section has empty figures of these names."""
+    return (
+        "@dataclass(frozen=True)\nclass Mine(Report):\n"
+        "    def section(self, results):\n"
+        "        from bench.api import Figure\n"
+        "        from matplotlib.figure import Figure as F\n"
+        f"        return Section('t', [Figure(name, 'c', F()) for name in {names}])\n"
+    )
+
+
 @pytest.mark.parametrize("pdf", [False, True])
 def test_figures_are_pdf_files_and_links_where_they_are_asked_for(
     pdf: bool, store: Store, tmp_path: Path, write_plugin: WritePlugin
 ) -> None:
     fill(store)
-    body = (
-        "    def section(self, results):\n"
-        "        from bench.api import Figure\n"
-        "        from matplotlib.figure import Figure as F\n"
-        "        return Section('t', [Figure('one', 'c', F())])\n"
-    )
-    path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Report):\n{body}")
+    path = write_plugin("mine", section_of_figures(["one"]))
     written = write_report(store, Registry([path]), tmp_path, pdf=pdf)
     assert [p.name for p in written if p.suffix == ".pdf"] == ["tiny-one.pdf"] * pdf
     assert ("figures/tiny-one.pdf" in Page((tmp_path / "index.html").read_text("utf-8")).sources) == pdf
@@ -263,13 +268,7 @@ def test_figures_of_one_name_do_not_overwrite_each_other(
     store: Store, tmp_path: Path, write_plugin: WritePlugin
 ) -> None:
     fill(store)
-    body = (
-        "    def section(self, results):\n"
-        "        from bench.api import Figure\n"
-        "        from matplotlib.figure import Figure as F\n"
-        "        return Section('t', [Figure(name, 'c', F()) for name in ('A b', 'a b', 'a/b')])\n"
-    )
-    path = write_plugin("mine", f"@dataclass(frozen=True)\nclass Mine(Report):\n{body}")
+    path = write_plugin("mine", section_of_figures(["A b", "a b", "a/b"]))
     written = write_report(store, Registry([path]), tmp_path)
     assert len(written) == len(set(written))
     assert sorted(p.name for p in written if p.suffix == ".svg") == ["tiny-A-b.svg", "tiny-a-b-2.svg", "tiny-a-b-3.svg"]

@@ -53,7 +53,7 @@ def test_every_experiment_has_a_section() -> None:
     assert set(reference()["experiments"]) < set(notes()["sections"])
 
 
-def made(store: Store) -> StoredResults:
+def stored_toy_results(store: Store) -> StoredResults:
     random = np.random.default_rng(0)
     places = [("toy", method, seed) for method in ("mc-dropout", "mcni-fixed") for seed in range(6)]
     outcomes = {
@@ -65,7 +65,7 @@ def made(store: Store) -> StoredResults:
 
 
 def test_what_is_kept_is_read_back(store: Store, tmp_path: Path) -> None:
-    results = made(store)
+    results = stored_toy_results(store)
     write(with_verdicts(results, "uqbench run toy"), tmp_path / "toy.json")
     again = read(tmp_path / "toy.json")
     order = ["dataset", "method", "seed", "metric"]

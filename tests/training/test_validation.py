@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bench.api import Method, Net, Tape
+from bench.api import Batch, Method, Net, Tape
 from bench.errors import UserError
 from bench.methods.deterministic import Deterministic
 from bench.methods.mcni_fixed import MCNIFixed
@@ -25,9 +25,9 @@ FitInOrder = Callable[..., list[Fitted]]
 class Raised(Method):
     """A network whose draws are raised by a number between 0 and 1, the same for all rows."""
 
-    def loss(self, net: Net, batch: object, tape: Tape) -> Tensor:
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return the loss of the network as it is."""
-        return batch.loss(net(batch.x))  # type: ignore[attr-defined, no-any-return]
+        return batch.loss(net(batch.x))
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         """Return the function, raised."""
