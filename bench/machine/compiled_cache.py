@@ -16,13 +16,18 @@ BYTES_KEPT = 2**30
 def compiled_folder() -> Path:
     """Return the folder, and tell torch's compiler; a folder that the user has named in torch's variable is taken."""
     named = os.environ.get(VARIABLE)
-    folder = Path(named) if named else cache_folder() / "compiled"
+    folder = Path(named) if named and not _default_of_torch(Path(named)) else cache_folder() / "compiled"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written to
         folder = Path(tempfile.mkdtemp(prefix="uqbench-compiled-"))  # of a name that nobody could prepare: it has code
     os.environ[VARIABLE] = str(folder)
     return folder
+
+
+def _default_of_torch(folder: Path) -> bool:
+    """Return whether this is the folder that torch itself writes into its variable as soon as it is imported."""
+    return folder.parent == Path(tempfile.gettempdir()) and folder.name.startswith("torchinductor_")
 
 
 def prune(folder: Path, kept: int = BYTES_KEPT, dry_run: bool = False) -> tuple[int, int]:

@@ -24,12 +24,19 @@ def package_versions() -> dict[str, str | None]:
 
 def cpu_model() -> str:
     """Return the processor's name as the system reports it."""
+    return _cpu_fact("model name") or platform.processor() or platform.machine()
+
+
+@cache
+def cpu_features() -> str:
+    """Return what code that was compiled for this processor depends on: its name and its instructions."""
+    return f"{cpu_model()}: {_cpu_fact('flags') or _cpu_fact('Features')}"  # Arm calls them features
+
+
+def _cpu_fact(name: str) -> str:
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text("utf-8", "replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    lines = info.read_text("utf-8", "replace").splitlines() if info.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
 def cores() -> int:

@@ -3,9 +3,10 @@
 `torch.compile` would trace a graph that is already one, for seconds in every process, and check its arguments at every
 call, which takes a good part of the step of a small stack. So the graph is given to torch's compiler directly, and what
 it writes, a Python file that calls compiled kernels, is kept under the hash of all that it depends on: a later process
-loads it.
+loads it, without the compiler (`compiled_kernels`).
 """
 
+import copy
 import hashlib
 import os
 import shutil
@@ -20,10 +21,12 @@ from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from bench.machine.compiled_cache import compiled_folder, prune
+from bench.machine.environment import cpu_features
 from bench.machine.files import write_whole
+from bench.training.compiled_kernels import load_step, without_compiler
 from bench.training.tracing import Run, one_fake_mode
 
-FORMAT = 1
+FORMAT = 2
 
 _loaded: dict[str, Any] = {}  # the functions of this process, by hash
 
@@ -36,15 +39,12 @@ def compiler_found() -> bool:
 def compiled(graph: fx.GraphModule, arguments: Sequence[Tensor]) -> Run:
     """Return the compiled graph, after a first call with these arguments."""
     folder = compiled_folder()  # first: torch's compiler would choose another when it is imported
-    from torch._inductor.decomposition import select_decomp_table  # takes a second to import
-
-    with one_fake_mode():
-        functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*arguments)
-    constants = _constants_as_inputs(functional)
+    closed = fx.GraphModule(graph, copy.deepcopy(graph.graph))
+    constants = _constants_as_inputs(closed)
     inputs = [*arguments, *constants]
-    key = _key(functional, inputs)
+    key = _key(closed, inputs)
     if key not in _loaded:
-        _loaded[key] = _load_or_compile(folder, key, functional, inputs)
+        _loaded[key] = _load_or_compile(folder, key, closed, inputs)
     call = _loaded[key]
     # Results become the arguments of the next call, whose memory formats were fixed.
     strides = [value.stride() for value in graph(*arguments)]
@@ -80,7 +80,8 @@ def _constants_as_inputs(graph: fx.GraphModule) -> list[Tensor]:
 def _key(graph: fx.GraphModule, inputs: Sequence[Tensor]) -> str:
     """Return the hash of all that compiled code depends on."""
     shapes = [(tuple(t.shape), t.stride(), t.dtype, t.device.type) for t in inputs]
-    machine = (torch.__version__, torch.backends.cpu.get_cpu_capability(), torch.get_num_threads() > 1)
+    # Homes are shared by machines of several kinds, and code for one may be illegal on another.
+    machine = (torch.__version__, torch.backends.cpu.get_cpu_capability(), cpu_features(), torch.get_num_threads() > 1)
     return hashlib.blake2b(repr((FORMAT, graph.code, shapes, machine)).encode(), digest_size=16).hexdigest()
 
 
@@ -88,7 +89,6 @@ def _load_or_compile(folder: Path, key: str, graph: fx.GraphModule, inputs: Sequ
     path = folder / "graphs" / f"{key}.py"
     for inner in ("graphs", "locks"):
         (folder / inner).mkdir(exist_ok=True)
-    from torch._inductor.utils import fresh_cache
     from torch.utils._filelock import FileLock
 
     with FileLock(str(folder / "locks" / f"{key}.lock")):  # another worker may compile the same graph
@@ -101,6 +101,8 @@ def _load_or_compile(folder: Path, key: str, graph: fx.GraphModule, inputs: Sequ
             # A process that was killed during compilation leaves a partial file in torch's cache, on which every later
             # one fails; or the compiler is older than the processor. Only an error with an empty cache, and with
             # vector instructions that were tried, is the compiler's.
+            from torch._inductor.utils import fresh_cache
+
             with fresh_cache():
                 return _compile(None, graph, inputs)
 
@@ -125,11 +127,8 @@ def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
     """Return the function of a file that was compiled before, or None if there is none that works."""
     if not path.is_file():
         return None
-    from torch._inductor.codecache import PyCodeCache
-
     try:
-        with _vector_instructions_trusted():
-            call = PyCodeCache.load(path.read_text()).call
+        call = load_step(path)
         call(list(inputs))
     except Exception:  # whatever half a file or a changed machine leads to
         path.unlink(missing_ok=True)
@@ -139,13 +138,20 @@ def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
 
 
 def _compile(path: Path | None, graph: fx.GraphModule, inputs: Sequence[Tensor]) -> Any:
-    from torch._inductor.compile_fx import compile_fx_inner
+    from torch._inductor.compile_fx import compile_fx_inner  # takes seconds to import
+    from torch._inductor.decomposition import select_decomp_table
 
-    made: Any = compile_fx_inner(graph, list(inputs), is_inference=True)
+    with one_fake_mode():
+        functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*inputs)
+    extra = _constants_as_inputs(functional)  # of decompositions
+    made: Any = compile_fx_inner(functional, [*inputs, *extra], is_inference=True)
     call = made.current_callable
-    call(list(inputs))
+    call([*inputs, *extra])
+    if extra:
+        return lambda leaves: call([*leaves, *extra])
     if path is not None and not made.constants:
-        code = made.source_code.encode()
+        names = getattr(call, "__func__", call).__globals__
+        code = without_compiler(made.source_code, names, path.parent.parent).encode()
         write_whole(path, lambda file: file.write(code))
         prune(path.parent.parent)
     return call

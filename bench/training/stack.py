@@ -131,7 +131,7 @@ class Stack:
         free = free[: len(free) - len(free) % self.team_size]  # teams begin together, and wait in the order of teams
         if free and self.waiting:
             # Hooks may return one tensor under two names, or one number for all slots; slots need their own memory.
-            self.columns = pytree.tree_map(lambda t: t.clone(memory_format=torch.contiguous_format), self.columns)
+            self.columns = pytree.tree_map(self._own_memory, self.columns)
         for place in free:
             while self.waiting and self.slots[place] is None:
                 number = self.waiting.popleft()
@@ -146,6 +146,16 @@ class Stack:
                 if self._resume(slot) and (end := slot.end(self.validated)):
                     self.slots[place] = None
                     yield number, self._result(place, slot, end, self.columns)
+
+    def _own_memory(self, tensor: Tensor) -> Tensor:
+        """Return a copy in the memory format of the stack: a compiled one has tall matrices by columns.
+
+        Their gradients are products that are computed by columns, too (`tracing`), so that the update of the weights
+        runs along whole vectors.
+        """
+        if self.compiling and not self.large and tensor.ndim == 3 and tensor.shape[1] > tensor.shape[2] > 1:
+            return tensor.mT.clone(memory_format=torch.contiguous_format).mT
+        return tensor.clone(memory_format=torch.contiguous_format)
 
     def _epochs_at_once(self, room: int) -> int:
         """Return how many epochs a turn has; one where something happens between two of them that needs the last."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
-from bench.machine.compiled_cache import VARIABLE, prune
+from bench.machine.compiled_cache import VARIABLE, compiled_folder, prune
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_learned import MCNILearned
@@ -72,17 +72,14 @@ def test_half_a_file_in_the_compilers_cache_is_got_over(own_cache: Path) -> None
     assert torch.allclose(compiled_call(twice_sine, (x,))(x), twice_sine(x))
 
 
-def test_another_process_loads_what_was_compiled() -> None:
+def test_another_process_loads_what_was_compiled_without_the_compiler() -> None:
     script = f"""
-import torch, torch._inductor.compile_fx as compiler
+import sys, torch
 from bench.training.compiled_graphs import compiled
 from bench.training.tracing import trace
-seen = []
-compile_fx_inner = compiler.compile_fx_inner
-compiler.compile_fx_inner = lambda *a, **k: seen.append(1) or compile_fx_inner(*a, **k)
-x = torch.arange(3.0)
-graph, _ = trace(lambda x: ({time.time()!r} * x).sin(), (x,))
-print(compiled(graph, [x])([x])[0].tolist(), len(seen))
+x, w = torch.arange(6.0).view(1, 2, 3), torch.ones(1, 3, 2)
+graph, _ = trace(lambda x, w: ({time.time()!r} * x).sin() @ w, (x, w))
+print(compiled(graph, [x, w])([x, w])[0].tolist(), "torch._inductor.compile_fx" in sys.modules)
 """
     told = [
         subprocess.run(
@@ -92,7 +89,21 @@ print(compiled(graph, [x])([x])[0].tolist(), len(seen))
     ]
     first, second = (one.stdout.split("] ") for one in told)
     assert first[0] == second[0]
-    assert [first[1].strip(), second[1].strip()] == ["1", "0"]
+    assert [first[1].strip(), second[1].strip()] == ["True", "False"]
+
+
+def test_the_folder_that_torch_chooses_by_itself_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Torch writes its default into its variable as soon as it is imported, which looks like a user's choice."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    for named in (None, default_cache_dir()):
+        if named:
+            monkeypatch.setenv(VARIABLE, named)
+        assert compiled_folder() == tmp_path / "uqbench" / "compiled"
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "mine"))
+    assert compiled_folder() == tmp_path / "mine"
 
 
 def test_buffers_that_are_written_and_constants_of_the_graph_are_kept_right() -> None:
