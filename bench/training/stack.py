@@ -36,6 +36,7 @@ from bench.training.member import Fitted, Member, advance, remember, remembers, 
 from bench.training.precision import warn_of_emulation
 from bench.training.slot import Slot
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
+from bench.training.tracing import FlatCall
 from bench.training.usage import add_steps
 from bench.training.validator import Network, Validator
 
@@ -225,10 +226,12 @@ class Stack:
         # Flat tensors: taking nested ones apart at every step takes as long as the step of a small stack.
         carried, structure = pytree.tree_flatten([self.columns[part] for part in CARRIED])
         kept = pytree.tree_leaves([self.columns[part] for part in KEPT])
+        call: FlatCall | None = None
         for rows, clock, *of_tape in zip(
             self.feed.rows_of_steps(chosen), clocks.unbind(), *(law.unbind() for law in numbers), strict=True
         ):
-            call = self.call.prepared(name, step, (self.columns, rows, clock, tuple(of_tape)))
+            if call is None:
+                call = self.call.prepared(name, step, (self.columns, rows, clock, tuple(of_tape)))
             results = call.run([*carried, *kept, *rows, clock, *of_tape])
             if name not in self.checked:
                 self._check_step(*pytree.tree_unflatten(list(results), call.returned))
