@@ -54,6 +54,12 @@ def _print_status(found: "Status") -> None:
         echo(f"{plural(found.unwanted, 'result')} that no suite contains ('uqbench gc --unwanted' removes them)")
     database, arrays = readable_bytes(found.database_bytes), readable_bytes(found.array_bytes)
     echo(f"size: database {database}, {plural(found.array_files, 'array file')} {arrays}")
+    bank = found.predictions
+    used = f"{readable_bytes(bank.bytes)} of {readable_bytes(bank.budget)}"
+    echo(f"predictions: {plural(bank.cells, 'cell')}, {used}")
+    if bank.left_out:
+        moments = f"{plural(bank.left_out, 'cell')} kept mean and variance alone"
+        echo(f"the budget for predictions was used up: {moments}; 'uqbench store budget SIZE' changes it")
 
 
 @click.command(cls=Command)
@@ -85,6 +91,9 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
         if found[part]:
             echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
     _print_metrics(found["metrics"], left_out)
+    if (bank := found["predictions"]) is not None:
+        size = f"{readable_bytes(bank['bytes'])}, " if bank["file"] else "none: "
+        echo(f"predictions: {size}{plain(bank['precision'] or bank['reason'])}")
     for plugin in found["plugins"]:
         lines = plugin["source"].count("\n")
         echo(f"plug-in file {plain(plugin['file'])}: {plural(lines, 'line')}, hash {plugin['hash']}")
@@ -140,6 +149,9 @@ def _print_merged(done: "Merged") -> None:
         f"{plural(done.arrays, 'array file')} copied; {plural(done.suites, 'suite')} and "
         f"{plural(done.wanted, 'wanted cell')} added"
     )
+    if done.predictions or done.predictions_left_out:
+        full = f"; the budget had no room for those of {plural(done.predictions_left_out, 'cell')}"
+        echo(f"predictions of {plural(done.predictions, 'cell')} copied{full * (done.predictions_left_out > 0)}")
 
 
 @click.command(cls=Command)
@@ -147,10 +159,14 @@ def _print_merged(done: "Merged") -> None:
 @defaulted("--format", "name", type=click.Choice([*map(str, Format)]), default=str(Format.CSV))
 @output_option("--out", metavar="FILE", help="The file to write, instead of standard output.")
 @output_option("--plugins", metavar="DIR", help="Also write the plug-in files of the results, as DIR/HASH/NAME.py.")
+@output_option("--predictions", metavar="DIR", help="Also write stored predictions as DIR/KEY.npz, with DIR/index.csv.")
 @store_option
-def export(suite: str | None, name: str, out: str | None, plugins: str | None, store: str) -> None:
+def export(
+    suite: str | None, name: str, out: str | None, plugins: str | None, predictions: str | None, store: str
+) -> None:
     """Write the metric values of SUITE, or of all suites, one row per value."""
     from bench.store.export import rows, write, write_file, write_plugins
+    from bench.store.export_predictions import write_predictions
 
     form = Format(name)
     if form is Format.PARQUET and out is None and _is_terminal():
@@ -159,6 +175,9 @@ def export(suite: str | None, name: str, out: str | None, plugins: str | None, s
         sources = write_plugins(opened, suite, Path(plugins)) if plugins else []
         for source in sources:
             echo(f"plug-in file: {source}", err=True)
+        if predictions:
+            count = write_predictions(opened, suite, Path(predictions))
+            echo(f"predictions of {plural(count, 'cell')}: {predictions}", err=True)
         if out is not None:
             count = write_file(rows(opened, suite), form, Path(out))
             echo(f"{plural(count, 'value')}: {out}", err=True)
@@ -174,17 +193,21 @@ def export(suite: str | None, name: str, out: str | None, plugins: str | None, s
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
 @click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
+@click.option("--predictions", is_flag=True, help="Also remove all stored predictions; values and moments stay.")
 @click.option("--compiled", is_flag=True, help="Also remove all compiled training steps from the user's cache folder.")
 @store_option
 @json_option
-def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: str, as_json: bool) -> None:
+def gc(
+    dry_run: bool, unwanted: bool, checkpoints: bool, predictions: bool, compiled: bool, store: str, as_json: bool
+) -> None:
     """Remove array files that no cell refers to, and temporary files of killed processes."""
     from bench.machine.compiled_cache import compiled_folder, prune
     from bench.store.gc import clean
     from bench.store.store import Store
 
     with closing(Store(store, create=False, writable=not dry_run)) as opened:
-        removed = clean(opened, unwanted=unwanted, checkpoints=checkpoints, dry_run=dry_run)
+        chosen = {"unwanted": unwanted, "checkpoints": checkpoints, "predictions": predictions}
+        removed = clean(opened, **chosen, dry_run=dry_run)
     graphs, size = prune(compiled_folder(), kept=0, dry_run=dry_run) if compiled else (0, 0)
     if as_json:
         steps = {"compiled_files": graphs, "compiled_bytes": size} if compiled else {}
@@ -193,6 +216,7 @@ def gc(dry_run: bool, unwanted: bool, checkpoints: bool, compiled: bool, store: 
     counts = [plural(removed.array_files, "array file"), plural(removed.temporary_files, "temporary file")]
     counts += [plural(removed.checkpoint_files, "checkpoint")] * checkpoints
     counts += [plural(removed.plugins, "plug-in file")] * (removed.plugins > 0)
+    counts += [f"the predictions of {plural(removed.predictions, 'cell')}"] * predictions
     files = f"{', '.join(counts)} ({readable_bytes(removed.bytes)})"
     done = "would remove" if dry_run else "removed"
     echo(f"{done} {files} and {plural(removed.results, 'result')}")

@@ -19,7 +19,7 @@ MOST_LINES = 50  # of cells; JSON has all
 
 @click.group(cls=Group)
 def store() -> None:
-    """Check a store, and repair it."""
+    """Check a store and repair it; set the budget of its predictions."""
 
 
 @store.command("check")
@@ -48,21 +48,53 @@ def check_command(repairing: bool, store: str, as_json: bool) -> None:
         end(1)
 
 
+@store.command("budget")
+@click.argument("size", required=False)
+@store_option
+@json_option
+def budget_command(size: str | None, store: str, as_json: bool) -> None:
+    """Show how many bytes stored predictions may take, or set it to SIZE, such as 500MB or 10GB.
+
+    Predictions beyond the budget are not stored: their cells keep mean and variance alone. What is stored stays;
+    'uqbench gc --predictions' removes it.
+    """
+    from bench.store.bank import read_bytes, set_budget, usage
+    from bench.store.store import Store
+
+    wanted = None if size is None else read_bytes(size)
+    with closing(Store(store, create=False, writable=size is not None)) as opened:
+        if wanted is not None:
+            set_budget(opened, wanted)
+        with opened.database.reading() as connection:
+            found = usage(connection)
+    if as_json:
+        print_json({"store": opened.address, **asdict(found)})
+        return
+    used = f"{readable_bytes(found.bytes)} of {readable_bytes(found.budget)}"
+    echo(f"predictions: {plural(found.cells, 'cell')}, {used}")
+
+
 def _print_checked(found: "Checked", repaired: bool) -> None:
     for problem in found.database:
         echo(f"DATABASE: {plain(problem)}")
     for fault in found.faults[:MOST_LINES]:
         where = "; ".join("{suite}: {dataset}, split {split}, {method}, seed {seed}".format(**p) for p in fault.places)
         file = f"cell {plain(fault.key)}, file {plain(fault.file)[:80]}"
+        file += ", its stored predictions" * (fault.what == "predictions")
         echo(f"{fault.fault.upper()}: {plain(where or 'in no suite')}: {file}")
     if len(found.faults) > MOST_LINES:
         echo(f"and {len(found.faults) - MOST_LINES} more; --json lists all")
-    kinds = [fault.fault for fault in found.faults]
+    kinds = [fault.fault for fault in found.faults if fault.what == "arrays"]
     lost = f"{kinds.count('lost')} lost, {kinds.count('damaged')} damaged"
     files, values = plural(found.orphan_files, "file"), plural(found.orphan_values, "value")
     orphans = f"{files} ({readable_bytes(found.orphan_bytes)}) and {values} without a cell"
     echo(f"{plural(found.cells, 'cell')} with arrays: {lost}; {orphans}{' were removed' if repaired else ''}")
-    if found.faults:
-        again = f"{plural(len(found.faults), 'cell')} to run again"
+    bank = [fault.fault for fault in found.faults if fault.what == "predictions"]
+    if found.predictions:
+        gone = f"{bank.count('lost')} lost, {bank.count('damaged')} damaged"
+        after = "; the values and moments of these cells stay" if bank else ""
+        echo(f"{plural(found.predictions, 'cell')} with stored predictions: {gone}{after}")
+    if kinds:
+        again = f"{plural(len(kinds), 'cell')} to run again"
         how = "'uqbench retry --failed' runs them" if repaired else "'uqbench store check --repair' plans it"
         echo(f"{again}: {how}")

@@ -29,15 +29,19 @@ def group_names(groups: ArrayLike, rows: int) -> list[str]:
     return names
 
 
-def score_by_group(forecast: Forecast, groups: ArrayLike, requested: Collection[str] = ()) -> dict[str, float]:
+def score_by_group(
+    forecast: Forecast, groups: ArrayLike, requested: Collection[str] = (), names: Collection[str] | None = None
+) -> dict[str, float]:
     """Return every metric within each group as `METRIC@group=NAME`, and of the worst group as `METRIC@worst-group`.
+
+    `names`: those metrics alone.
 
     The worst group is chosen for each metric by itself, and only where all groups have it; a metric without a better
     has none. Sagawa et al., Distributionally Robust Neural Networks, ICLR 2020, report the worst group's accuracy.
     """
     given = np.asarray(groups).astype(str)
     by_group = {
-        name: score(forecast.at_rows(given == name), requested=requested)
+        name: score(forecast.at_rows(given == name), names, requested=requested)
         for name in group_names(groups, forecast.row_count)
     }
     values = {f"{metric}@group={name}": value for name, own in by_group.items() for metric, value in own.items()}

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench.api import Array, Prediction, Results, Split
+from bench.metrics.kept import Kept
 from bench.spec.cell import Outcome
+from bench.spec.keep import MOMENTS, Keep
 from bench.spec.plugin import keyed_options
 from bench.spec.protocol import Protocol
 
@@ -54,6 +56,7 @@ class TrainedSubject(Subject):
     data: "Prepared"
     predictor: "Predictor"
     requested: frozenset[str] = frozenset()  # metrics that are computed on request
+    keep: Keep = MOMENTS  # what is kept of its predictions
 
     def predict(self, x: "Tensor", name: str) -> Prediction:
         """Return the prediction in original units at rows in training units; another name gives other draws."""
@@ -75,6 +78,7 @@ class Finding:
     arrays: Mapping[str, Array] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)  # stored with the cell's training, as JSON
     doubts: Sequence[str] = ()  # why the numbers may be wrong
+    kept: Kept | None = None  # the predictions that the metrics without a condition are of
 
 
 class Probe:

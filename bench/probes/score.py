@@ -1,5 +1,7 @@
 """Draw at the test rows and score: the probe of every suite that names no other."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 
@@ -8,10 +10,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from bench.api import Array, ClassPrediction, Prediction, Split
-from bench.metrics import Forecast, fit_noise_variance, reasons_without_value, score, score_by_group
-from bench.probes._conditions import conditioned
-from bench.probes.base import Finding, Probe, TrainedSubject
+from bench.metrics import Forecast, fit_noise_variance, reasons_without_value
+from bench.metrics.kept import Kept
+from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
+from bench.spec.keep import MOMENTS
 from bench.spec.protocol import CLOSED, Draws
+
+MOST_HELD_OUT = 1000  # rows of a classification at which draws are made for nothing but to be kept
 
 
 @dataclass(frozen=True, config=CLOSED)
@@ -27,28 +32,37 @@ class Score(Probe):
 
     def measure(self, subject: TrainedSubject) -> Finding:
         """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
-        drawn = _draw(subject)
-        finding = finding_of(subject.split, drawn.forecast(subject), subject.requested)
-        metrics = dict(finding.metrics)
-        # Draw t is the same function whatever T is, so a run of fewer draws would have had the first of these.
-        for first in self.draws:
-            if first <= drawn.test.draw_count:  # a method may have fewer functions: as many as networks
-                fewer = score(drawn.forecast(subject, first), requested=subject.requested)
-                metrics |= conditioned(fewer, f"T={first}")
-        return replace(finding, metrics=metrics)
+        return finding_of(subject, kept_of(subject, self.draws))
 
 
-def finding_of(split: Split, forecast: Forecast, requested: frozenset[str]) -> Finding:
-    """Return the score of a forecast, also within the groups that the split names, and what figures are drawn from."""
-    values = score(forecast, requested=requested)
-    record = {"draws": forecast.draw_count, "left_out": reasons_without_value(forecast, values, requested)}
-    by_group = {} if split.test_groups is None else score_by_group(forecast, split.test_groups, requested)
-    return Finding(values | by_group, _curves(split, forecast), record)
+def finding_of(subject: TrainedSubject, kept: Kept) -> Finding:
+    """Return the scores of predictions, also within the groups that the split names, and the arrays of figures."""
+    values = kept.scores(subject.requested)
+    left_out = reasons_without_value(kept.test, values, subject.requested)
+    record = {"draws": kept.test.draw_count, "left_out": left_out}
+    arrays = {} if subject.keep.what == "none" else _curves(subject.split, kept.test)
+    return Finding(values, arrays, record, kept=kept if subject.keep.what == "predictions" else None)
 
 
 def forecast_of(subject: TrainedSubject) -> Forecast:
     """Return the forecast at the test rows in original units."""
-    return _draw(subject).forecast(subject)
+    return kept_of(replace(subject, keep=MOMENTS)).test
+
+
+def kept_of(subject: TrainedSubject, fewer: Sequence[int] = ()) -> Kept:
+    """Return the predictions at the test rows, and at held-out rows where they are kept, in original units.
+
+    `fewer`: also the observation noise that fits the first so many draws alone. Draw t is the same function whatever T
+    is, so a run of fewer draws would have had the first of these.
+    """
+    drawn, data = _draw(subject), subject.data
+    test, validation = drawn.forecast(subject), None
+    if drawn.validation is not None and subject.keep.what == "predictions":
+        observed = subject.split.train_y[drawn.held]
+        validation = Forecast.of(drawn.validation, observed, test.noise_variance, data.scale)
+    # A method may have fewer functions than draws were wanted: as many as networks.
+    few = {first: drawn.noise(subject, first) for first in fewer if first <= drawn.test.draw_count}
+    return Kept(test, validation, (data.target_mean, data.target_std), subject.split.test_groups, few)
 
 
 def held_out_forecast(subject: TrainedSubject) -> Forecast:
@@ -65,18 +79,22 @@ def held_out_forecast(subject: TrainedSubject) -> Forecast:
 
 @plain_dataclass(frozen=True, eq=False)
 class _Draws:
-    """Predictions at the test rows and, for the noise of a regression, at held-out rows; in original units."""
+    """Predictions at the test rows and at held-out rows, in original units."""
 
     test: Prediction
-    validation: Prediction | None
+    validation: Prediction | None  # for the noise of a regression, or to be kept
+    held: Array  # the held-out rows among the training data
 
-    def forecast(self, subject: TrainedSubject, first: int | None = None) -> Forecast:
-        """Return the forecast of the draws, or of the first of them."""
-        split, data = subject.split, subject.data
-        noise = None
-        if self.validation is not None:
-            noise = _noise(split.train_y[data.rows.calibrating.numpy()], self.validation.draws(first))
-        return Forecast.of(self.test.draws(first), split.test_y, noise, data.scale, split.test_truth)
+    def forecast(self, subject: TrainedSubject) -> Forecast:
+        """Return the forecast of the draws."""
+        split = subject.split
+        return Forecast.of(self.test, split.test_y, self.noise(subject), subject.data.scale, split.test_truth)
+
+    def noise(self, subject: TrainedSubject, first: int | None = None) -> float | None:
+        """Return the observation noise that fits the draws best, or the first of them."""
+        if self.validation is None:
+            return None
+        return _noise(subject.split.train_y[self.held], self.validation.draws(first))
 
 
 def _noise(observed: Array, prediction: Prediction) -> float | None:
@@ -92,8 +110,13 @@ def _noise(observed: Array, prediction: Prediction) -> float | None:
 def _draw(subject: TrainedSubject) -> _Draws:
     data, held = subject.data, subject.data.rows.calibrating
     test = subject.predict(data.test_x, "test")
-    fits_noise = subject.split.task == "regression" and len(held) > 0
-    return _Draws(test, subject.predict(data.rows.x[held], "validation") if fits_noise else None)
+    if subject.split.task == "regression":
+        return _Draws(test, subject.predict(data.rows.x[held], "validation") if len(held) else None, held.numpy())
+    held, validation = held[:MOST_HELD_OUT], None
+    if len(held) and subject.keep.what == "predictions":
+        with suppress(DivergedError):  # no metric needs them
+            validation = subject.predict(data.rows.x[held], "validation")
+    return _Draws(test, validation, held.numpy())
 
 
 def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:

@@ -27,6 +27,7 @@ from bench.run.progress import Progress
 from bench.run.summary import Summary
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
 from bench.spec.cell import Cell, Outcome
+from bench.spec.keep import PREDICTIONS, Keep
 from bench.spec.spec import spec_or_none
 from bench.store.store import Store, new_owner
 from bench.training import checkpoints
@@ -48,6 +49,7 @@ class RunSettings:
     limits: Limits = Limits()
     time_limit: float | None = None  # seconds that a cell may take
     forms: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (dataset, method): as recorded, to be repeated
+    keep: Keep = PREDICTIONS
 
 
 DEFAULT_SETTINGS = RunSettings()
@@ -211,7 +213,8 @@ class _Driver:
         self.orders += 1
         items = tuple(self._item(cell, searches.get(cell.key, "")) for cell in unit.cells)
         settings = self.settings
-        order = WorkOrder(self.orders, items, self.plugins, settings.device, settings.limits, settings.time_limit)
+        where = (settings.device, settings.limits, settings.time_limit)
+        order = WorkOrder(self.orders, items, self.plugins, *where, settings.keep)
         self.pending.update((cell.key, cell) for cell in unit.cells)
         call = run_apart if unit.estimate.apart else run_order
         self.running[self.orders] = (self.executor.submit(call, order), unit)

@@ -8,7 +8,7 @@ from bench.api.tape import stream
 from bench.errors import UserError
 from bench.machine.memory import PeakMemory
 from bench.probes.base import DivergedError, TrainedSubject
-from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value, until_error
+from bench.run.job import Job, JobEvent, calibrated, error_text, held_out_value, predictions_of, until_error
 from bench.spec.cell import Outcome
 from bench.training.estimators import fit_estimator
 from bench.training.network_factory import network_factory
@@ -67,7 +67,8 @@ def _measured(job: Job) -> Outcome:
     training = {**record, "memory_mib": memory.growth(), **found.record}
     message = "; ".join([*doubts, *found.doubts])
     metrics = {**found.metrics, **job.search_metrics()}
-    return Outcome("ok", message, metrics=metrics, training=training, arrays=found.arrays)
+    kept = predictions_of(job, found)
+    return Outcome("ok", message, metrics=metrics, training=training, arrays=found.arrays, predictions=kept)
 
 
 def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSubject, Sequence[str]]:
@@ -82,7 +83,7 @@ def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSu
         data = prepare(job.split, job.protocol, job.seed, "cpu", held)
         parts.append(Part(_fitted(job, estimator, data, stream(job.seed, "calibration", fold)).predictor, data))
     predictor = calibrated(job, parts, whole)
-    own = (job.protocol, job.split, job.seed, whole, predictor, job.requested)
+    own = (job.protocol, job.split, job.seed, whole, predictor, job.requested, job.keep)
     subject = TrainedSubject(estimator, job.network, *own)
     return subject, predictor.doubts
 
@@ -90,5 +91,5 @@ def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSu
 def _fitted(job: Job, estimator: Estimator, data: Prepared, seed: int) -> TrainedSubject:
     problem = job.split.problem
     predictor = fit_estimator(estimator, problem, data, network_factory(job.network, problem), seed)
-    own = (job.protocol, job.split, seed, data, predictor, job.requested)
+    own = (job.protocol, job.split, seed, data, predictor, job.requested, job.keep)
     return TrainedSubject(estimator, job.network, *own)

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 from bench.api import Method, Network, Replication, Split, Wrapper
 from bench.errors import raise_if_stop
 from bench.metrics import score
+from bench.metrics.kept import pack
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
 from bench.probes import make_probe
-from bench.probes.base import DivergedError, Probe, TrainedSubject
+from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import held_out_forecast
 from bench.spec.cell import Outcome
+from bench.spec.keep import MOMENTS, Keep
 from bench.spec.protocol import Protocol
 from bench.training.forms import Form, form_that_pays
 from bench.training.member import Fitted
@@ -49,6 +51,7 @@ class Job:
     registry: Registry = field(default_factory=Registry)  # where its network is found
     wrapper: Wrapper | None = None  # around the method
     form: Form | None = None  # of its training, where it is computed again; None: the one that pays
+    keep: Keep = MOMENTS  # what is kept of its predictions; changes no value
     repeats: Replication | None = None  # what the dataset declares of its splits; None: nothing is recorded
     network: Network = field(init=False)
     search_network: Network = field(init=False)  # of its search, which may differ from the network in some options
@@ -150,6 +153,13 @@ def calibrated(job: Job, parts: Sequence[Part], whole: Prepared) -> Calibrated:
         return calibrate(job.wrapper, parts, whole, job.split, job.protocol.draws, job.seed)
     except NotFiniteError as error:
         raise DivergedError("a prediction at the calibration rows was not finite", str(error)) from None
+
+
+def predictions_of(job: Job, found: Finding) -> bytes:
+    """Return the predictions of a finding as the content of an array file; empty where none are kept."""
+    if found.kept is None:
+        return b""
+    return pack(found.kept, job.keep.precision, found.metrics) or b""
 
 
 def error_text(error: BaseException) -> str:

@@ -17,7 +17,17 @@ from bench.api.tape import stream
 from bench.errors import raise_if_stop
 from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
 from bench.run.estimator_jobs import run_estimators
-from bench.run.job import UNTRAINED, Job, JobEvent, Place, calibrated, error_text, held_out_value, until_error
+from bench.run.job import (
+    UNTRAINED,
+    Job,
+    JobEvent,
+    Place,
+    calibrated,
+    error_text,
+    held_out_value,
+    predictions_of,
+    until_error,
+)
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Training
 from bench.training.checkpoints import name_of
@@ -270,7 +280,7 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         try:
             predictor, doubts = _predictor(job, method, networks, data, limits)
             subject = TrainedSubject(
-                method, job.network, job.protocol, job.split, job.seed, whole, predictor, job.requested
+                method, job.network, job.protocol, job.split, job.seed, whole, predictor, job.requested, job.keep
             )
             found = job.probe.measure(subject)
         except DivergedError as error:
@@ -279,7 +289,8 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         arrays = {**found.arrays, **seen, **_history(networks)}
         doubts = "; ".join([*doubts, *found.doubts])
         metrics = {**found.metrics, **job.search_metrics()}
-        return Outcome("ok", doubts, metrics=metrics, training={**record, **found.record}, arrays=arrays)
+        about, kept = {**record, **found.record}, predictions_of(job, found)
+        return Outcome("ok", doubts, metrics=metrics, training=about, arrays=arrays, predictions=kept)
     except BaseException as error:  # of any type, such as sys.exit
         raise_if_stop(error)
         return Outcome("failed", error_text(error))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from bench.errors import UserError, unknown_name
+from bench.spec.keep import Exactness, Keep, What
 from bench.spec.sizes import LONGEST_TIME_LIMIT, MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -25,11 +26,14 @@ class RunOptions:
     device: Device = "auto"
     compiling: Compiling = "auto"  # of training steps; auto: where it pays
     progress: bool | None = None  # whether a progress bar is shown; None: in a terminal
+    keep: What = "predictions"  # what is stored beside the values: all draws, mean and variance alone, or nothing
+    keep_precision: Exactness = "compact"  # 16 bits where that changes no metric by more than 1e-4 of it, or float32
 
     def __post_init__(self) -> None:
         for name, known in (("executor", ExecutorName), ("device", Device), ("compiling", Compiling)):
             if getattr(self, name) not in get_args(known):
                 raise unknown_name(name, str(getattr(self, name)), get_args(known))
+        self._keep()
         for name, value in (("workers", self.workers), ("time_limit", self.time_limit)):
             if value is not None and not value > 0:
                 raise UserError(f"{name}: expected a number above 0, or None for the default; got {value!r}")
@@ -37,6 +41,9 @@ class RunOptions:
             raise UserError(f"workers: at most {MOST_WORKERS:,}; got {self.workers:,}")
         if self.time_limit is not None and self.time_limit > LONGEST_TIME_LIMIT:
             raise UserError(f"time_limit: at most {LONGEST_TIME_LIMIT:,} seconds (a year); got {self.time_limit:g}")
+
+    def _keep(self) -> Keep:
+        return Keep(self.keep, self.keep_precision)
 
     def settings(self) -> "RunSettings":
         """Return the settings of a run; raises if the options do not go together."""
@@ -50,7 +57,7 @@ class RunOptions:
         from bench.training.limits import Limits
 
         compiling = {"auto": None, "always": True, "never": False}[self.compiling]
-        return RunSettings(executor, device, Limits(compiling=compiling), self.time_limit)
+        return RunSettings(executor, device, Limits(compiling=compiling), self.time_limit, keep=self._keep())
 
 
 def _device(name: str) -> str:

@@ -9,9 +9,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from bench.errors import UserError
 from bench.run.job import JobEvent
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder
 from bench.spec.cell import Outcome, from_bytes, to_bytes
+from bench.spec.keep import Keep
 from bench.spec.sizes import MOST_ARRAY_BYTES
 from bench.store.arrays import UNREADABLE, stated_bytes
 from bench.training.limits import Limits
@@ -29,7 +31,8 @@ def order_to_text(order: WorkOrder) -> str:
     """Return an order as JSON."""
     plugins = [{"path": each.path, "content": base64.b64encode(each.content).decode()} for each in order.plugins]
     items = [asdict(item) for item in order.items]
-    return json.dumps({**vars(order), "items": items, "plugins": plugins, "limits": asdict(order.limits)})
+    plain = {"items": items, "plugins": plugins, "limits": asdict(order.limits), "keep": asdict(order.keep)}
+    return json.dumps({**vars(order), **plain})
 
 
 def order_from_text(text: str) -> WorkOrder:
@@ -39,9 +42,9 @@ def order_from_text(text: str) -> WorkOrder:
         content["items"] = tuple(WorkItem(**item) for item in content["items"])
         plugins = ((each["path"], base64.b64decode(each["content"])) for each in content["plugins"])
         content["plugins"] = tuple(PluginFile(path, file) for path, file in plugins)
-        content["limits"] = Limits(**content["limits"])
+        content["limits"], content["keep"] = Limits(**content["limits"]), Keep(**content["keep"])
         return WorkOrder(**content)
-    except (TypeError, ValueError, KeyError, RecursionError) as error:
+    except (TypeError, ValueError, KeyError, RecursionError, UserError) as error:
         raise WireError(f"not an order: {error}") from None
 
 
@@ -74,6 +77,8 @@ def _outcome(content: bytes) -> JobEvent:
     if stated_bytes(content) > MOST_ARRAY_BYTES:  # before anything is unpacked
         raise WireError("too large")
     outcome = from_bytes(content)
+    if outcome.predictions and stated_bytes(outcome.predictions) > MOST_ARRAY_BYTES:
+        raise WireError("predictions are too large")
     if outcome.status not in ("ok", "diverged", "failed") or not isinstance(outcome.message, str):
         raise WireError("not an outcome")
     return outcome

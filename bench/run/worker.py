@@ -26,6 +26,7 @@ from bench.plugins.registry import Kind, Registry
 from bench.run.job import Job, JobEvent, error_text, until_error
 from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome
+from bench.spec.keep import PREDICTIONS, Keep
 from bench.spec.plugin import PluginSpec
 from bench.spec.spec import HARNESS, ON_REQUEST, CellSpec, read_spec
 from bench.training.checkpoints import place_of
@@ -62,6 +63,7 @@ class WorkOrder:
     device: str = "cpu"
     limits: Limits = Limits()
     time_limit: float | None = None  # seconds, for cells that are computed apart (see bench.run.apart)
+    keep: Keep = PREDICTIONS
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def _messages(order: WorkOrder) -> Generator[Message, None, None]:
 
     for item in order.items:
         try:
-            jobs[item.key] = _job(item, order.plugins)
+            jobs[item.key] = replace(_job(item, order.plugins), keep=order.keep)
         except BaseException as error:  # a plug-in's or a file's fault is its own cell's
             raise_if_stop(error)
             yield ended(item.key, Outcome("failed", error_text(error)))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bench.spec.spec import CellSpec
 
 Status = Literal["ok", "diverged", "failed"]
+BINARY = ("arrays", "predictions")  # the parts of an outcome that JSON cannot hold
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Outcome:
     timing: Mapping[str, float] = field(default_factory=dict)  # seconds, cpu_seconds: this cell's share of its unit
     environment: Mapping[str, Any] = field(default_factory=dict)  # of the process that made it
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    predictions: bytes = b""  # the content of a file of all its predictions (`bench.metrics.kept`)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What crosses to another process or machine holds no object of a plug-in's.
@@ -54,11 +56,14 @@ class Outcome:
 
 def to_bytes(outcome: Outcome) -> bytes:
     """Return an outcome as a zip of plain arrays, the rest of it as JSON among them."""
-    about = {f.name: getattr(outcome, f.name) for f in fields(outcome) if f.name != "arrays"}
+    about = {f.name: getattr(outcome, f.name) for f in fields(outcome) if f.name not in BINARY}
     about["metrics"] = {name: _plain(value) for name, value in outcome.metrics.items()}
     text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), dtype=np.uint8)
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, about=text, **{f"array.{name}": a for name, a in outcome.arrays.items()})
+    parts = {f"array.{name}": array for name, array in outcome.arrays.items()}
+    if outcome.predictions:
+        parts["predictions"] = np.frombuffer(outcome.predictions, dtype=np.uint8)
+    np.savez(content, allow_pickle=False, about=text, **parts)
     return content.getvalue()
 
 
@@ -67,8 +72,9 @@ def from_bytes(content: bytes) -> Outcome:
     with np.load(io.BytesIO(content), allow_pickle=False) as parts:
         about = json.loads(parts["about"].tobytes())
         arrays = {name.removeprefix("array."): parts[name] for name in parts.files if name.startswith("array.")}
+        predictions = parts["predictions"].tobytes() if "predictions" in parts.files else b""
     about["metrics"] = {name: float(value) for name, value in about["metrics"].items()}
-    return Outcome(**about, arrays=arrays)
+    return Outcome(**about, arrays=arrays, predictions=predictions)
 
 
 def _plain(value: float) -> float | str:

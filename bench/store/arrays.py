@@ -65,15 +65,21 @@ class ArrayFiles:
             write_whole(path, lambda file: file.write(content))
         return name
 
-    def load(self, name: str, only: Collection[str] | None = None) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays in the file of this name, all or `only` some, or None if it does not exist."""
+    def load(
+        self, name: str, only: Collection[str] | None = None, *, skip: str | None = None
+    ) -> dict[str, NDArray[Any]] | None:
+        """Return the arrays in the file of this name, or None if it does not exist.
+
+        All of them, `only` some, or those whose names do not begin with `skip`.
+        """
         path = self.path(name)
         if path is None:
             return None
         content = self.read(path)
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                return {key: arrays[key] for key in arrays.files if only is None or key in only}
+                names = [key for key in arrays.files if only is None or key in only]
+                return {key: arrays[key] for key in names if skip is None or not key.startswith(skip)}
         except UNREADABLE as error:
             raise _not_arrays(path, error) from error
 

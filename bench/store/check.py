@@ -7,11 +7,14 @@ new result replaces them. It then removes what belongs to nothing, damaged files
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select, text, update
 
 from bench.errors import UserError
+from bench.store.arrays import DamagedArraysError
+from bench.store.bank import forget_predictions, kept_files, read_predictions
 from bench.store.database import chunks
 from bench.store.gc import clean
 from bench.store.store import Store
@@ -28,6 +31,7 @@ class CellFault:
     fault: str  # 'lost' or 'damaged'
     file: str
     places: tuple[dict[str, Any], ...]  # in suites: suite, dataset, split, method, seed; none: no suite contains it
+    what: str = "arrays"  # or 'predictions', without which a cell need not run again
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,12 @@ class Checked:
     """What a check found."""
 
     cells: int  # that have arrays
-    faults: tuple[CellFault, ...]  # cells that have to run again
+    faults: tuple[CellFault, ...]  # cells that have to run again, or lost their stored predictions
     orphan_files: int  # array files that no cell refers to, and temporary files of killed processes
     orphan_bytes: int
     orphan_values: int  # metric values without a cell
     database: tuple[str, ...]  # what the database says is wrong with itself
+    predictions: int = 0  # cells with stored predictions
 
 
 def check(store: Store) -> Checked:
@@ -49,17 +54,22 @@ def check(store: Store) -> Checked:
         query = select(cells.c.key, cells.c.arrays).where(cells.c.arrays.is_not(None)).order_by(cells.c.key)
         names = {row.key: str(row.arrays) for row in connection.execute(query)}
         values = int(connection.execute(select(func.count()).select_from(metrics).where(_without_cell())).scalar_one())
-    found = {name: store.arrays.fault(name) for name in set(names.values())}  # several cells may share a file
-    faulty = {key: (fault, name) for key, name in names.items() if (fault := found[name])}
-    places = _places(store, faulty)
-    faults = tuple(CellFault(key, *fault, places=tuple(places[key])) for key, fault in faulty.items())
+    bank = {key: str(row["file"]) for key, row in kept_files(store).items()}
+    fault_of = cache(store.arrays.fault)  # several cells may share a file
+    own = [(key, fault, name, "arrays") for key, name in names.items() if (fault := fault_of(name))]
+    kept = [(key, fault, name, "predictions") for key, name in bank.items() if (fault := _bank_fault(store, name))]
+    places = _places(store, {key for key, *_ in (*own, *kept)})
+    faults = tuple(CellFault(key, fault, name, tuple(places[key]), what) for key, fault, name, what in (*own, *kept))
     orphans = clean(store, dry_run=True)
     count = orphans.array_files + orphans.temporary_files
-    return Checked(len(names), faults, count, orphans.bytes, values, problems)
+    return Checked(len(names), faults, count, orphans.bytes, values, problems, len(bank))
 
 
 def repair(store: Store, found: Checked) -> None:
-    """Mark the cells that have to run again as failed, and remove what belongs to nothing."""
+    """Mark the cells that have to run again as failed, and remove what belongs to nothing.
+
+    A cell whose stored predictions are lost keeps its values and moments.
+    """
     drivers = store.drivers()
     if drivers:
         raise UserError(f"--repair: {drivers[0]['name']} is working on this store; try again when it has ended")
@@ -68,13 +78,22 @@ def repair(store: Store, found: Checked) -> None:
 
     def work(connection: Connection) -> None:
         for kind in ("lost", "damaged"):
-            for part in chunks([fault.key for fault in found.faults if fault.fault == kind]):
+            for part in chunks([f.key for f in found.faults if f.fault == kind and f.what == "arrays"]):
                 changed = {"status": "failed", "message": MESSAGE.format(kind), "arrays": None}
                 connection.execute(update(cells).where(cells.c.key.in_(part)).values(changed))
+        forget_predictions(connection, [fault.key for fault in found.faults if fault.what == "predictions"])
         connection.execute(delete(metrics).where(_without_cell()))
 
     store.database.write(work, lock=cells)
     clean(store)
+
+
+def _bank_fault(store: Store, name: str) -> str | None:
+    """Return 'lost' or 'damaged' where predictions cannot be read, or None."""
+    try:
+        return "lost" if read_predictions(store, name) is None else None
+    except DamagedArraysError:
+        return "damaged"
 
 
 def _without_cell() -> ColumnElement[bool]:

@@ -9,9 +9,11 @@ from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from bench.errors import UserError
 from bench.machine.files import TEMPORARY
+from bench.store.bank import forget_predictions, kept_files
 from bench.store.database import user_errors
 from bench.store.store import Store, plugin_hashes
-from bench.store.tables import cells, environments, leases, metrics, plugins, wanted
+from bench.store.tables import cells, environments, leases, metrics, plugins, rescored, wanted
+from bench.store.tables import predictions as bank_rows
 
 
 @dataclass(frozen=True)
@@ -24,18 +26,21 @@ class Cleaned:
     bytes: int  # of the files
     checkpoint_files: int = 0
     plugins: int = 0  # sources of plug-in files that no cell names
+    predictions: int = 0  # cells whose stored predictions were removed
 
 
-def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dry_run: bool = False) -> Cleaned:
+def clean(
+    store: Store, *, unwanted: bool = False, checkpoints: bool = False, predictions: bool = False, dry_run: bool = False
+) -> Cleaned:
     """Remove array files that no cell refers to.
 
     `unwanted`: also results that no suite contains any more. `checkpoints`: also those of unfinished trainings, which
-    then start again.
+    then start again. `predictions`: also all stored predictions; values and moments stay.
     """
     drivers = store.drivers()
-    if (unwanted or checkpoints) and drivers and not dry_run:
+    if (unwanted or checkpoints or predictions) and drivers and not dry_run:
         # A run deletes the list of its suite's cells before it writes the new one.
-        option = "--unwanted" if unwanted else "--checkpoints"
+        option = "--unwanted" if unwanted else "--checkpoints" if checkpoints else "--predictions"
         raise UserError(f"{option}: {drivers[0]['name']} is working on this store; try again when it has ended")
     is_wanted = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
     with store.database.reading() as connection:
@@ -43,7 +48,10 @@ def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dr
         results = int(connection.execute(count).scalar_one()) if unwanted else 0
     if results and not dry_run:
         store.database.write(_remove_unwanted, lock=cells)
-    referenced = _referenced(store, [is_wanted] if unwanted else [])
+    removed = len(kept_files(store)) if predictions else 0
+    if predictions and not dry_run:
+        store.database.write(forget_predictions)
+    referenced = _referenced(store, [is_wanted] if unwanted else [], predictions=not predictions)
     lost = store.arrays.orphans(referenced, idle=not drivers)
     temporary = sum(path.suffix == TEMPORARY for path, _ in lost)
     kept = _checkpoint_files(store) if checkpoints else []
@@ -58,7 +66,7 @@ def clean(store: Store, *, unwanted: bool = False, checkpoints: bool = False, dr
             with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
     size = sum(size for _, size in (*lost, *kept))
-    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept), len(sources))
+    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept), len(sources), removed)
 
 
 def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
@@ -67,10 +75,14 @@ def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
     return [(path, path.stat().st_size) for path in sorted(folder_of(store.arrays.folder).glob("*/*.safetensors"))]
 
 
-def _referenced(store: Store, conditions: list[ColumnElement[bool]]) -> set[str]:
-    query = select(cells.c.arrays).where(cells.c.arrays.is_not(None), *conditions)
+def _referenced(store: Store, conditions: list[ColumnElement[bool]], *, predictions: bool) -> set[str]:
+    """Return the files that cells refer to: their arrays and, unless they are to go, their predictions."""
+    queries = [select(cells.c.arrays).where(cells.c.arrays.is_not(None), *conditions)]
+    if predictions:
+        bank = select(bank_rows.c.file).join(cells, cells.c.key == bank_rows.c.key)
+        queries.append(bank.where(bank_rows.c.file.is_not(None), *conditions))
     with store.database.reading() as connection:
-        return set(connection.execute(query).scalars())
+        return {name for query in queries for name in connection.execute(query).scalars()}
 
 
 def _unused_plugins(store: Store, conditions: list[ColumnElement[bool]]) -> list[str]:
@@ -80,12 +92,13 @@ def _unused_plugins(store: Store, conditions: list[ColumnElement[bool]]) -> list
         if stored:
             for spec in connection.execute(select(cells.c.spec).where(*conditions)).scalars():
                 stored -= plugin_hashes(spec)
+            stored -= set(connection.execute(select(rescored.c.version).distinct()).scalars())
     return sorted(stored)
 
 
 def _remove_unwanted(connection: Connection) -> None:
     keys: Any = select(wanted.c.key)
-    for table in (metrics, cells, leases):
+    for table in (metrics, bank_rows, rescored, cells, leases):
         connection.execute(delete(table).where(table.c.key.not_in(keys)))
     used = select(cells.c.environment).where(cells.c.environment.is_not(None))
     connection.execute(delete(environments).where(environments.c.hash.not_in(used)))

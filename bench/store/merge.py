@@ -5,7 +5,7 @@ ours could hold ends the merge with an error.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -17,6 +17,7 @@ from bench.spec.names import check_name
 from bench.store.arrays import DamagedArraysError
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
+from bench.store.merge_bank import copy_predictions, rescored_rows, write_copied, write_rescored
 from bench.store.result_rows import storable, write_results
 from bench.store.schema import content_hash, split_code
 from bench.store.store import Store
@@ -50,6 +51,8 @@ class Merged:
     replaced: int = 0  # failures replaced by a result
     same: int = 0
     arrays: int = 0  # files copied
+    predictions: int = 0  # files of stored predictions copied
+    predictions_left_out: int = 0  # cells whose predictions the budget of this store had no room for
     skipped: list[SkippedFile] = field(default_factory=list)  # array files that could not be copied
     suites: int = 0  # added
     wanted: int = 0  # added cells of suites
@@ -86,21 +89,34 @@ def _keys(there: Connection, other: Store) -> list[str]:
 
 def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[str], done: Merged) -> None:
     theirs = {row["key"]: row for row in _results(there, keys, other)}
+    later_there = rescored_rows(there, keys, other)
     with store.database.reading() as here:
         ours = {row["key"]: row for row in _results(here, keys, store)}
-    new = []
+        later = rescored_rows(here, keys, store).keys() | later_there.keys()
+    new, same = [], set()
     for key, row in theirs.items():
         mine = ours.get(key)
         if mine is None or (mine["status"] == "failed" and row["status"] != "failed"):
             new.append(row)
         elif row["status"] == "failed":
             done.same += 1
-        elif found := list(_differences(mine, row)):
+        elif found := list(_differences(mine, row, {metric for one, metric in later if one == key})):
             done.conflicts += found
         else:
             done.same += 1
+            same.add(key)
             if mine["arrays"] is not None and store.arrays.path(mine["arrays"]) is None:
                 _copy_arrays(store, other, mine, done)
+    added = {
+        place: there_row
+        for place, there_row in later_there.items()
+        if place[0] in same and place[1] not in ours[place[0]]["values"]
+    }
+    known = {place: theirs[place[0]]["values"].get(place[1]) for place in added}
+    copied = copy_predictions(store, other, same | {row["key"] for row in new if row["status"] == "ok"})
+    done.skipped += [SkippedFile(*fault) for fault in copied.faults]
+    done.predictions += copied.files
+    done.predictions_left_out += copied.full
     rows, values, described = [], [], set()
     for row in new:
         environment = row.pop("environment_json") or "{}"
@@ -111,8 +127,16 @@ def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[s
         rows.append(row | {"environment": content_hash(environment), "code": code, "dirty": dirty, "arrays": arrays})
     with user_errors(store.address):
         store.arrays.sync()
-    if rows:
-        written = store.database.write(lambda connection: write_results(connection, rows, values, described))
+
+    def work(connection: Connection) -> set[str]:
+        written = write_results(connection, rows, values, described) if rows else set()
+        write_copied(connection, copied, same | written)
+        moved = [row for (key, _), row in later_there.items() if key in written]
+        write_rescored(connection, [*moved, *added.values()], {p: v for p, v in known.items() if v is not None})
+        return written
+
+    if rows or copied.rows or added:
+        written = store.database.write(work)
         replaced = sum(key in ours for key in written)
         done.replaced += replaced
         done.added += len(written) - replaced
@@ -142,10 +166,11 @@ def _results(connection: Connection, keys: Sequence[str], origin: Store) -> list
     return [row | {"values": values[row["key"]]} for row in rows]
 
 
-def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[Conflict]:
+def _differences(here: Mapping[str, Any], there: Mapping[str, Any], later: Collection[str]) -> Iterator[Conflict]:
+    """Yield the values that differ; those that were computed after the run (`later`) may be in one store alone."""
     if here["status"] != there["status"]:
         yield Conflict(here["key"], "status", here["status"], there["status"])
-    for name in sorted(here["values"].keys() | there["values"].keys()):
+    for name in sorted((here["values"].keys() | there["values"].keys()) - set(later)):
         one, two = here["values"].get(name), there["values"].get(name)
         both_undefined = one is not None and two is not None and math.isnan(one) and math.isnan(two)
         if one != two and not both_undefined:

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from bench.errors import UserError
 from bench.store.database import Database
-from bench.store.tables import meta, plugins, schema
+from bench.store.tables import meta, plugins, predictions, rescored, schema, settings
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 class NoStoreError(UserError):
@@ -25,9 +25,15 @@ def _add_plugins(connection: Connection) -> None:
     plugins.create(connection, checkfirst=True)
 
 
+def _add_bank(connection: Connection) -> None:
+    """From 3 to 4: stored predictions, the values computed from them, and the settings of a store."""
+    for table in (predictions, rescored, settings):
+        table.create(connection, checkfirst=True)
+
+
 # By the schema of the store: the function that changes its tables to the next schema. Each runs in one transaction with
 # the others. Stores older than the first one cannot be read.
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {2: _add_plugins}
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {2: _add_plugins, 3: _add_bank}
 
 
 def content_hash(content: str | bytes) -> str:

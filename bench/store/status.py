@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import and_, case, func, select
 
+from bench.store.bank import BankUsage, usage
 from bench.store.leases import live_drivers
 from bench.store.store import Store
 from bench.store.tables import cells, leases, suites, wanted
@@ -23,6 +24,7 @@ class Status:
     database_bytes: int
     array_files: int
     array_bytes: int
+    predictions: BankUsage  # part of the array files
 
 
 def status(store: Store, suite: str | None = None) -> Status:
@@ -53,7 +55,8 @@ def status(store: Store, suite: str | None = None) -> Status:
         held = connection.execute(select(leases.c.owner, func.count()).group_by(leases.c.owner))
         working = {row[0]: int(row[1]) for row in held}
         is_wanted = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
+        bank = usage(connection)
         unwanted = connection.execute(select(func.count()).select_from(cells).where(~is_wanted)).scalar_one()
     files, size = store.arrays.usage()
     busy = [{**driver, "cells": working.get(driver["name"], 0)} for driver in drivers]
-    return Status(rows, busy, int(unwanted), store.database.size(), files, size)
+    return Status(rows, busy, int(unwanted), store.database.size(), files, size, bank)

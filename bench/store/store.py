@@ -19,7 +19,7 @@ from bench.plugins.registry import PluginSource
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
 from bench.spec.names import LONGEST_NAME, check_name
-from bench.store import DEFAULT_URL
+from bench.store import DEFAULT_URL, bank
 from bench.store import leases as lease_rows
 from bench.store.address import parse_address
 from bench.store.arrays import ArrayFiles
@@ -154,11 +154,13 @@ class Store:
         with user_errors(self.address):
             for row, (_, outcome) in zip(rows, batch, strict=True):
                 row["arrays"] = self.arrays.save(outcome.arrays) if outcome.arrays else None
+            deposits = bank.deposit(self, batch)
             self.arrays.sync()
 
         def work(connection: Connection) -> None:
             hashed = connection.execute(select(suites.c.hash).where(suites.c.name == suite)).scalar()
-            write_results(connection, [{**row, "suite_hash": hashed or ""} for row in rows], values, described)
+            own = [{**row, "suite_hash": hashed or ""} for row in rows]
+            bank.write_rows(connection, deposits, write_results(connection, own, values, described))
             for part in chunks([row["key"] for row in rows]):
                 connection.execute(delete(leases).where(leases.c.key.in_(part)))
 

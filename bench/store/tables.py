@@ -73,6 +73,27 @@ cells = Table(
 metrics = Table("metrics", meta, _name("key"), _name("metric"), Column("value", Number), sqlite_with_rowid=False)
 # Files that were given with --plugin, by the hash of their content, which the specifications of their cells name.
 plugins = Table("plugins", meta, _name("hash"), *_texts("name"), Column("content", LargeBinary))
+# The files of all predictions of cells, by the key; without a file: why there is none.
+predictions = Table(
+    "predictions",
+    meta,
+    _name("key"),
+    Column("file", Text, index=True),
+    Column("bytes", BigInteger),
+    *_texts("precision", "reason"),
+)
+# Values that were computed from stored predictions after the run, and what they replaced.
+rescored = Table(
+    "rescored",
+    meta,
+    _name("key"),
+    _name("metric"),
+    *_texts("version", "precision"),
+    Column("before", Number),
+    *_floats("computed"),
+    sqlite_with_rowid=False,
+)
+settings = Table("settings", meta, _name("name"), *_texts("value"))
 searches = Table("searches", meta, _name("key"), *_texts("content"))
 drivers = Table("drivers", meta, _name("name"), *_floats("since", "beat"))
 leases = Table("claims", meta, _name("key"), Column("owner", Text, index=True))
