@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bench.run.summary import Summary
     from bench.stats import Comparison, Ranking, Settings
     from bench.store.merge import Merged
+    from bench.store.rescore import Rescored
     from bench.store.results import StoredResults
     from bench.store.store import Store
 
@@ -295,10 +296,39 @@ def merge_stores(store: StoreSource, other: StoreSource) -> "Merged":
         return merge(own, foreign)
 
 
+def rescore(
+    store: StoreSource = DEFAULT_URL,
+    suite: str | None = None,
+    *,
+    metrics: Names = (),
+    plugins: Files | Registry = (),
+    progress: bool | None = None,
+) -> "Rescored":
+    """Compute metrics from stored predictions, without training: new ones, and those whose version changed.
+
+    Of one suite or of all; of all metrics or of some; `plugins` are files that declare metrics. What is up to date is
+    not computed again. `progress` is whether a bar is shown; None: in a terminal.
+    """
+    from bench.run.progress_bar import progress_bar
+    from bench.store.rescore import plan
+    from bench.store.rescore import rescore as compute
+
+    registry = registry_of(plugins)
+    with _opened(store, writable=True) as opened:
+        tasks, done = plan(opened, registry, suite, (metrics,) if isinstance(metrics, str) else metrics)
+        with progress_bar("rescore", len(tasks), progress) as monitor:
+
+            def go_on(cells: int) -> bool:
+                monitor.advance(cells)
+                return not monitor.should_stop()
+
+            return compute(opened, registry, tasks, done, go_on)
+
+
 @contextmanager
-def _opened(store: StoreSource, *, create: bool = False) -> "Iterator[Store]":
+def _opened(store: StoreSource, *, create: bool = False, writable: bool = False) -> "Iterator[Store]":
     """Open a store for one call and close it afterwards, unless it was open before."""
-    opened = open_store(store, create=create, writable=create)
+    opened = open_store(store, create=create, writable=create or writable)
     try:
         yield opened
     finally:

@@ -38,6 +38,8 @@ class Provenance(Report):
         if unreadable := len(known) - len(specs):
             many = plural(unreadable, "cell")
             blocks.append(Text(f"Warning: the specifications of {many} cannot be read by this version."))
+        if not results.rescored.empty:
+            blocks.append(_rescored(results.rescored))
         own = _with_own_training(cells)
         blocks += [Text(text) for text in _warnings(specs, cells, own)]
         if not results.remarks.empty:
@@ -54,6 +56,15 @@ class Provenance(Report):
 
 
 Spec = tuple[str, str, CellSpec]  # with the names of dataset and method in the suite
+
+
+def _rescored(rows: pd.DataFrame) -> Block:
+    """Say which values no run computed."""
+    caption = (
+        "Values computed from stored predictions after the runs (those in 16 bits change no built-in metric by more "
+        "than 1e-4 of its value)"
+    )
+    return Table(caption, rows, name="rescored")
 
 
 def _with_own_training(cells: pd.DataFrame) -> set[str]:

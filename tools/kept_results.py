@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.api import Array, Curves, Results, read_spec
+from bench.api import Array, Curves, Kept, Results, read_spec
 
 DIGITS = 6  # significant ones, of a value
 FACTS = ("device_name", "packages", "python")  # of the environment of the first cell; versions of the code are all kept
@@ -66,6 +66,15 @@ class KeptResults:
     def failures(self) -> pd.DataFrame:
         """None are kept."""
         return pd.DataFrame(columns=[*PLACE, "status", "message"])
+
+    @property
+    def rescored(self) -> pd.DataFrame:
+        """None are kept."""
+        return pd.DataFrame(columns=["metric", "version", "precision", "values"])
+
+    def kept(self, key: str) -> Kept | None:
+        """Return None: predictions are not kept."""
+        return None
 
     def curves(self, key: str) -> Curves | None:
         """Return None: arrays are not kept."""

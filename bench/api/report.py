@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as MatplotlibFigure
 
+    from bench.metrics.kept import Kept
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -50,8 +52,17 @@ class Results(Protocol):
         """One row per cell that failed or diverged: suite, dataset, split, method, seed, status, message."""
         ...
 
+    @property
+    def rescored(self) -> "pd.DataFrame":
+        """Values computed from stored predictions after the runs: metric, version, precision, values (their number)."""
+        ...
+
     def curves(self, key: str) -> Curves | None:
-        """Return the stored predictions of one cell."""
+        """Return mean and variance of the predictions of one cell."""
+        ...
+
+    def kept(self, key: str) -> "Kept | None":
+        """Return all predictions of one cell, at test and validation rows, or None where they are not stored."""
         ...
 
     def arrays(self, key: str) -> Mapping[str, Array]:

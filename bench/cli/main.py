@@ -26,6 +26,7 @@ from bench.cli.options import (
 from bench.cli.output import Group, discard_unwritable, echo, end, occupy_descriptors
 from bench.cli.plugins import new, verify
 from bench.cli.reproduce import reproduce
+from bench.cli.rescore import rescore
 from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
 from bench.cli.store import COMMANDS as STORE_COMMANDS
@@ -96,7 +97,7 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "metrics":
         files = registry.metric_files
         fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
-        fields += ["relative_to", "biased_in_draws", "on_request"]
+        fields += ["relative_to", "biased_in_draws", "on_request", "version"]
         rows = []
         for m in registry.metrics.values():
             asked = "on request, " if m.on_request else ""
@@ -150,7 +151,7 @@ def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) 
         end(1)
 
 
-OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank, reproduce)
+OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank, reproduce, rescore)
 for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 

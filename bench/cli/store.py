@@ -1,6 +1,7 @@
 """The commands on a store: status, show, merge, export, gc. None of them needs torch."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -90,7 +91,7 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
     for part in ("spec", "training", "environment"):
         if found[part]:
             echo(f"{part}:\n{_indented(json.dumps(found[part], indent=2, ensure_ascii=False))}")
-    _print_metrics(found["metrics"], left_out)
+    _print_metrics(found["metrics"], left_out, {row["metric"]: row for row in found["rescored"]})
     if (bank := found["predictions"]) is not None:
         size = f"{readable_bytes(bank['bytes'])}, " if bank["file"] else "none: "
         echo(f"predictions: {size}{plain(bank['precision'] or bank['reason'])}")
@@ -103,16 +104,26 @@ def show(cell: str, suite: str | None, source: bool, store: str, as_json: bool) 
         echo(f"message:\n{_indented(found['message'])}")
 
 
-def _print_metrics(values: Mapping[str, float], left_out: Mapping[str, Sequence[str]]) -> None:
+def _print_metrics(
+    values: Mapping[str, float], left_out: Mapping[str, Sequence[str]], later: Mapping[str, Mapping[str, Any]]
+) -> None:
     if values:
         echo("metrics:")
         width = max(len(name) for name in values)
         for name, value in values.items():
-            echo(f"  {plain(name):<{width}}  {value!r}")
+            echo(f"  {plain(name):<{width}}  {value!r}{_rescored_note(later.get(name))}")
     if left_out:
         echo("metrics without a value:")
         for reason, names in left_out.items():
             echo(plain(f"  {', '.join(names)}: {reason}"))
+
+
+def _rescored_note(row: Mapping[str, Any] | None) -> str:
+    """Return that a value was computed from stored predictions, and the run's own value if it had one."""
+    if row is None:
+        return ""
+    before = "" if math.isnan(row["before"]) else f"; {row['before']!r} in the run"
+    return plain(f"  (from predictions stored in {row['precision']}, version {row['version']}{before})")
 
 
 @click.command(cls=Command)

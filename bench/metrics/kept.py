@@ -137,6 +137,7 @@ def _to_arrays(kept: Kept, precision: Precision) -> Arrays:
     names = sorted({str(name) for name in kept.groups}) if kept.groups is not None else None
     facts: dict[str, Any] = {
         "format": FORMAT,
+        "task": test.task,
         "unit": list(kept.unit),
         "noise": test.noise_variance,
         "scale": scale,
@@ -192,6 +193,7 @@ def _in_training_units(prediction: RegressionPrediction, mean: float, std: float
     scaled = prediction.affine(1 / std, -mean / std)
     with np.errstate(over="ignore"):
         parts = {name: v.astype(np.float32) for name, v in _fields(scaled).items() if isinstance(v, np.ndarray)}
+    parts.pop("levels", None)  # of quantiles: they have no unit
     if not all(np.isfinite(values).all() for values in parts.values()):
         return scaled
     try:

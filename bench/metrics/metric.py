@@ -41,6 +41,9 @@ class Metric:
     stored and shown, and never compared, ranked or gated. One that is `biased_in_draws` has an expectation that depends
     on the number of draws T, so methods are compared by it at equal T only. One that is `on_request` is computed only
     where a suite names it in `metrics`: a quantity that readers of one paper need, and no other study.
+
+    Raise the `version` where a change of `compute` changes values: 'uqbench rescore' then computes them again from
+    stored predictions. The version of a metric in a plug-in file is the hash of the file.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Metric:
     biased_in_draws: bool = False
     highest: float = math.inf
     on_request: bool = False
+    version: int = 1
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
@@ -83,6 +87,8 @@ class Metric:
             raise reject(f"unknown needs {sorted(self.needs - NEEDS)}, known are {sorted(NEEDS)}")
         if sum((self.compute is not None, self.relative_to is not None, "probe" in self.needs)) != 1:
             raise reject("give either compute, or relative_to, or the need 'probe'")
+        if self.version < 1:
+            raise reject(f"versions are numbers from 1 on, got {self.version}")
         if (self.relative_to is not None) != ("baseline" in self.needs):
             raise reject("relative_to and the need 'baseline' go together")
 
@@ -180,6 +186,7 @@ class Template:
     biased_in_draws: bool = False
     highest: float = math.inf
     on_request: bool = False
+    version: int = 1
     name: str = ""
     formula: str = ""
     source: str = ""
@@ -208,4 +215,5 @@ class Template:
     def _metric(self, compute: Callable[[Forecast], float] | None, need: str = "", other: str | None = None) -> Metric:
         needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
         flags = (self.signed, self.biased_in_draws, self.highest, self.on_request)
-        return Metric(self.name, *shared, self.unit, needs, self.formula, self.source, compute, other, *flags)
+        about = (self.name, *shared, self.unit, needs, self.formula, self.source)
+        return Metric(*about, compute, other, *flags, version=self.version)

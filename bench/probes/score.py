@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from bench.api import Array, ClassPrediction, Prediction, Split
-from bench.metrics import Forecast, fit_noise_variance, reasons_without_value
+from bench.metrics import Forecast, catalogue, fit_noise_variance, reasons_without_value
 from bench.metrics.kept import Kept
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.spec.keep import MOMENTS
@@ -39,7 +40,10 @@ def finding_of(subject: TrainedSubject, kept: Kept) -> Finding:
     """Return the scores of predictions, also within the groups that the split names, and the arrays of figures."""
     values = kept.scores(subject.requested)
     left_out = reasons_without_value(kept.test, values, subject.requested)
-    record = {"draws": kept.test.draw_count, "left_out": left_out}
+    record: dict[str, Any] = {"draws": kept.test.draw_count, "left_out": left_out}
+    # Most metrics have their first version, which need not be said.
+    if later := {name: m.version for name, m in catalogue().items() if m.version > 1 and m.compute is not None}:
+        record["metric_versions"] = later
     arrays = {} if subject.keep.what == "none" else _curves(subject.split, kept.test)
     return Finding(values, arrays, record, kept=kept if subject.keep.what == "predictions" else None)
 

@@ -32,6 +32,11 @@ class ProgressBar(Monitor):
         self._done += 1
         self._bar.update()
 
+    def advance(self, cells: int) -> None:
+        """Count cells that have no outcome of their own."""
+        self._done += cells
+        self._bar.update(cells)
+
     def progress(self, text: str) -> None:
         """Show a text behind the bar."""
         self._bar.set_postfix_str(text)

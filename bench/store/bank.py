@@ -92,12 +92,13 @@ class Deposits:
         if self._room is None:
             with self._store.database.reading() as connection:
                 self._room = _budget(connection) - _used(connection)
-        row: dict[str, Any] = {"key": key, "file": None, "bytes": None, "precision": None, "reason": FULL}
+        row: dict[str, Any] = dict.fromkeys(predictions.c.keys()) | {"key": key, "reason": FULL}
         fits = len(content) <= self._room
         if fits:
             self._room -= len(content)
             row |= {"file": self._store.arrays.add(content), "bytes": len(content), "reason": ""}
-            row["precision"] = str(about(content)["precision"])
+            facts = about(content)
+            row |= {"precision": str(facts["precision"]), "task": facts["task"]}
         self.rows.append(row)
         return fits
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select
 from bench.errors import UserError
 from bench.spec.spec import spec_or_none
 from bench.store.store import Store, plugin_hashes
-from bench.store.tables import cells, environments, metrics, predictions, wanted
+from bench.store.tables import cells, environments, metrics, predictions, rescored, wanted
 
 SHORTEST = 4  # characters of a key that identify it
 
@@ -63,6 +63,7 @@ def describe(store: Store, key: str) -> dict[str, Any]:
         order = (wanted.c.suite, wanted.c.dataset, wanted.c.method, wanted.c.seed)
         places = connection.execute(select(*columns).where(wanted.c.key == key).order_by(*order)).mappings()
         sources = store.plugins(plugin_hashes(row.get("spec")))
+        later = select(*(c for c in rescored.c if c.name != "key")).where(rescored.c.key == key)
         bank = select(*(c for c in predictions.c if c.name != "key")).where(predictions.c.key == key)
         values = connection.execute(select(metrics).where(metrics.c.key == key).order_by(metrics.c.metric))
         return {
@@ -80,5 +81,6 @@ def describe(store: Store, key: str) -> dict[str, Any]:
                 for name, source in sources.items()
             ],
             "metrics": {value.metric: value.value for value in values},
+            "rescored": [dict(row) for row in connection.execute(later.order_by(rescored.c.metric)).mappings()],
             "predictions": dict(kept) if (kept := connection.execute(bank).mappings().one_or_none()) else None,
         }

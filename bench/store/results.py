@@ -15,6 +15,7 @@ from bench.store.value_columns import ValueColumns
 
 if TYPE_CHECKING:
     from bench.api import Curves
+    from bench.metrics.kept import Kept
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 CACHE_BYTES = 256 * 2**20  # of arrays in memory: several sections use the same ones
@@ -72,8 +73,23 @@ class StoredResults:
         reasons = [str(message).partition("\n")[0] for message in lost["message"]]
         return lost[[*PLACE, "status"]].assign(message=reasons)
 
+    @cached_property
+    def rescored(self) -> pd.DataFrame:
+        """Values computed from stored predictions after the runs: metric, version, precision, values (their number)."""
+        from bench.store.rescore import rescored_counts
+
+        return pd.DataFrame(
+            rescored_counts(self.store, self.suite), columns=["metric", "version", "precision", "values"]
+        )
+
+    def kept(self, key: str) -> "Kept | None":
+        """Return all stored predictions of one cell, or None where they are not stored."""
+        from bench.store.bank import load_predictions
+
+        return load_predictions(self.store, key)
+
     def curves(self, key: str) -> "Curves | None":
-        """Return the stored predictions of one cell."""
+        """Return mean and variance of the predictions of one cell."""
         from bench.api import Curves  # imports torch, which an export does not need
 
         parts = {f.name for f in fields(Curves)}

@@ -80,7 +80,7 @@ predictions = Table(
     _name("key"),
     Column("file", Text, index=True),
     Column("bytes", BigInteger),
-    *_texts("precision", "reason"),
+    *_texts("precision", "reason", "task"),
 )
 # Values that were computed from stored predictions after the run, and what they replaced.
 rescored = Table(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Curves
+from bench.api import Array, Curves, Kept
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol
 from bench.spec.spec import CellSpec
@@ -29,7 +29,11 @@ class ExampleResults:
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*PLACE, "key", "metric", "value"]))
     cells: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*PLACE, *CELL]))
     remarks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["dataset", "method", "text"]))
+    rescored: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=["metric", "version", "precision", "values"])
+    )
     predictions: dict[str, Curves] = field(default_factory=dict)
+    bank: dict[str, Kept] = field(default_factory=dict)
 
     @property
     def failures(self) -> pd.DataFrame:
@@ -40,6 +44,10 @@ class ExampleResults:
     def curves(self, key: str) -> Curves | None:
         """Return the predictions of one cell."""
         return self.predictions.get(key)
+
+    def kept(self, key: str) -> Kept | None:
+        """Return all predictions of one cell."""
+        return self.bank.get(key)
 
     def arrays(self, key: str) -> dict[str, Array]:
         """Return the arrays of one cell."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.api import Curves, Table, stats
+from bench.api import Curves, Kept, Table, stats
 from bench.plugins.registry import Registry
 from bench.reports._paper_claims import Held, Judged, judge
 from bench.reports._paper_claims_held import Evidence, all_of, at_least, one_of
@@ -49,6 +49,13 @@ class MadeResults:
     @cached_property
     def failures(self) -> pd.DataFrame:
         return pd.DataFrame()
+
+    @cached_property
+    def rescored(self) -> pd.DataFrame:
+        return pd.DataFrame()
+
+    def kept(self, key: str) -> Kept | None:
+        return None
 
     def arrays(self, key: str) -> Mapping[str, Any]:
         return self.stored[key]
