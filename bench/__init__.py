@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         merge_stores,
         open_store,
         rank_methods,
+        recalibrate,
         rescore,
         run_suite,
         write_leaderboard,
@@ -36,7 +37,7 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 __version__ = "0.1.0"
 
 __all__ = ["Margin", "Rankings", "Reproduced", "RunOptions", "Settings", "SuiteRun", "UserError"]
-__all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]
+__all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "recalibrate", "run_suite"]
 __all__ += ["reproduce", "rescore", "write_leaderboard", "write_report"]
 
 

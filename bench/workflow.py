@@ -238,6 +238,19 @@ def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list
     return [metric for metric in metrics if names or metric.has_better]
 
 
+def recalibrate(results: "StoredResults", *, repeats: int | None = None) -> "pd.DataFrame":
+    """Return scores of stored predictions, raw and after corrections fitted on validation rows, one row per value.
+
+    The columns are dataset, split, method, seed, key, correction, metric and value. `repeats`: of the first so many of
+    each dataset and method. Corrected values are not stored, so that no ranking or test mixes them with raw ones.
+    """
+    from bench.metrics import using_metrics
+    from bench.stats import recalibration_frame
+
+    with using_metrics(results.declarations):
+        return recalibration_frame(results.cells, results.kept, repeats)
+
+
 def write_report(
     store: StoreSource = DEFAULT_URL,
     out: str | Path = "report",

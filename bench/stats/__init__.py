@@ -39,6 +39,7 @@ from bench.stats.rank_tests import (
     ranks_per_dataset,
     wilcoxon_holm,
 )
+from bench.stats.recalibration import recalibration_frame
 from bench.stats.replication import Repetition, datasets_by_test, repetition
 from bench.stats.row_sampling import RowTest, row_test
 from bench.stats.settings import Margin, Settings, Verdict
@@ -85,4 +86,4 @@ __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_group
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
-__all__ += ["StoredRows", "trimmed_mean", "trimmed_test"]
+__all__ += ["StoredRows", "recalibration_frame", "trimmed_mean", "trimmed_test"]

@@ -83,10 +83,17 @@ class StoredResults:
         )
 
     def kept(self, key: str) -> "Kept | None":
-        """Return all stored predictions of one cell, or None where they are not stored."""
-        from bench.store.bank import load_predictions
+        """Return all stored predictions of one cell, or None where they are not stored, or lost."""
+        from bench.store.bank import read_predictions
 
-        return load_predictions(self.store, key)
+        file = self._files_of_predictions.get(key)
+        return None if file is None else read_predictions(self.store, file)
+
+    @cached_property
+    def _files_of_predictions(self) -> dict[str, str]:
+        from bench.store.bank import kept_files
+
+        return {key: str(row["file"]) for key, row in kept_files(self.store, self.cells["key"]).items()}
 
     def curves(self, key: str) -> "Curves | None":
         """Return mean and variance of the predictions of one cell."""

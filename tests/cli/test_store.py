@@ -228,6 +228,7 @@ def test_gc(store: Store, call: Command) -> None:
         "temporary_files": 0,
         "bytes": 1500,
         "checkpoint_files": 0,
+        "predictions": 0,
         "plugins": 0,
     }
     assert json.loads(call("gc", "--json").out) == expected

@@ -11,8 +11,10 @@ from sqlalchemy import Connection, select, text
 from bench.errors import UserError
 from bench.plugins.registry import PluginSource
 from bench.store.schema import SCHEMA
+from bench.store.status import status
 from bench.store.store import Store
 from bench.store.tables import schema
+from tests.fixtures.banks import cell, filled, outcome
 
 
 def sql(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -105,14 +107,31 @@ def test_a_store_of_schema_2_gets_the_table_of_plugins(any_store: Store) -> None
     again = Store(any_store.url, **READ_ONLY)
     assert again.plugins() == {source.hash: source}
     assert again.searches(["k"]) == {"k": "{}"}
-    assert again.database.rows(select(schema.c.version)) == [{"version": 3}]
+    assert again.database.rows(select(schema.c.version)) == [{"version": SCHEMA}]
     again.close()
+
+
+def test_a_store_of_schema_3_gets_the_tables_of_predictions(any_store: Store) -> None:
+    """Results stay as they were; the store then takes predictions."""
+    (kept,) = filled(any_store, 1)
+    before = any_store.values("tiny")
+    for table in ("predictions", "rescored", "settings"):
+        any_store.database.write(lambda connection, table=table: connection.execute(text(f"DROP TABLE {table}")))
+    set_version(any_store, 3)
+    with pytest.raises(UserError, match=r"schema 3\); migrate it with 'uqbench gc --store"):
+        Store(any_store.url, **READ_ONLY)
+    migrated = Store(any_store.url)
+    assert migrated.values("tiny") == before
+    assert status(migrated).predictions.cells == 0
+    migrated.save([(cell(5), outcome(kept))])
+    assert status(migrated).predictions.cells == 1
+    migrated.close()
 
 
 def test_a_store_of_a_newer_version(any_store: Store) -> None:
     set_version(any_store, 99)
     for options in ({}, READ_ONLY):
-        with pytest.raises(UserError, match=r"newer uqbench \(schema 99, this one knows 3\)"):
+        with pytest.raises(UserError, match=r"newer uqbench \(schema 99, this one knows 4\)"):
             Store(any_store.url, **options)
 
 
