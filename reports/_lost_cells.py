@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from bench.api import Results
+from bench.api import Results, style
 
 WHY = "the repeats that went well are not those of the others"
 
@@ -23,5 +23,6 @@ def best_method(losses: Mapping[str, float], lost: Collection[str]) -> str:
     whole = [method for method in order if method not in lost]
     if not whole:
         return "none, as every method lacks results"
-    ahead = ", ".join(order[: order.index(whole[0])])
-    return f"{whole[0]} (not {ahead}, without a result in every repeat)" if ahead else whole[0]
+    ahead = ", ".join(style.title(method) for method in order[: order.index(whole[0])])
+    best = style.title(whole[0])
+    return f"{best} (not {ahead}, without a result in every repeat)" if ahead else best

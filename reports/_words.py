@@ -6,7 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from bench.api import Array, Metric, Results, catalogue, declaration
+from bench.api import Array, Metric, Results, catalogue, declaration, style
+
+GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
 
 def metrics_of(results: Results, rows: pd.DataFrame | None = None) -> list[Metric]:
@@ -33,7 +35,17 @@ def arrow(metric: Metric) -> str:
 
 def labelled(metric: Metric) -> str:
     """Return the words for an axis: the metric and its unit."""
-    return metric.name if metric.unit in ("1", "") else f"{metric.name} ({metric.unit})"
+    name = style.title(metric.name)
+    return name if metric.unit in ("1", "") else f"{name} ({metric.unit})"
+
+
+def direction(metric: Metric) -> str:
+    """Return the words for an axis of differences: on which side a value is better."""
+    unit = "" if metric.unit in ("1", "") else f" ({metric.unit})"
+    sides = {"lower": ("← better", "worse →"), "higher": ("← worse", "better →")}.get(metric.direction)
+    if sides is None:
+        return f"difference{unit}" + (f", target {metric.target:g}" if metric.target is not None else "")
+    return f"{sides[0]}{GAP}difference{unit}{GAP}{sides[1]}"
 
 
 def methods_of(frame: pd.DataFrame) -> list[str]:

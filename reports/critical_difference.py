@@ -12,6 +12,7 @@ from bench.reports._rankings import ranked_metrics, rankings
 from bench.reports._words import arrow, probability
 
 STEP = 0.3  # inches from one name to the next
+WIDTH, MARGIN = 8.4, 2.45  # inches of the figure, and of the longest name beside the ranks
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
 
@@ -46,16 +47,16 @@ def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
         bars = _bars(ranking)
         left = (names + 1) // 2
         height = 0.75 + 0.13 * len(bars) + STEP * left
-        figure = MatplotlibFigure(figsize=(7.4, height))
-        axis = figure.add_axes((0.27, 0.0, 0.46, 1.0))
+        figure = MatplotlibFigure(figsize=(WIDTH, height))
+        axis = figure.add_axes((MARGIN / WIDTH, 0.0, 1 - 2 * MARGIN / WIDTH, 1.0))
         _draw(axis, ranking, bars, height)
-        title = f"{metric.name} {arrow(metric)}"
+        title = f"{style.title(metric.name)} {arrow(metric)}"
         figure.text(0.01, 1 - 0.16 / height, title, weight="bold", va="center", parse_math=False)
     rows = [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods]
     data = pd.DataFrame(rows, columns=["method", "average rank", "group"])
-    order = ", ".join(f"{one.method} {one.average_rank:.2f}" for one in ranking.methods[:6])
+    order = ", ".join(f"{style.title(one.method)} {one.average_rank:.2f}" for one in ranking.methods[:6])
     caption = (
-        f"{metric.name}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
+        f"{style.title(metric.name)}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
         f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:.3g}; Friedman p "
         f"{probability(ranking.friedman[1])}, Iman-Davenport p {probability(ranking.iman_davenport[1])}. From the "
         f"best: {order}{' ...' if names > 6 else ''}."

@@ -47,15 +47,15 @@ class Intervals(Report):
             figure, axes = style.panels(len(panels), width=3.5, height=2.5, sharex=True, sharey=True)
             for axis, (method, curves) in zip(axes, panels.items(), strict=True):
                 covered, wide = self._panel(axis, method, curves)
-                findings.append(f"{method}: {covered:.1%} of the points inside, mean width {wide:.3g}")
+                findings.append(f"{style.title(method)}: {covered:.1%} of the points inside, mean width {wide:.3g}")
                 numbers.append(self._rows(method, curves))
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
         hidden = f" {len(found) - len(panels)} more methods are not drawn." if len(found) > len(panels) else ""
         caption = (
-            f"{dataset}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the function without "
-            f"noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations of the draws. "
-            f"{'; '.join(findings)}.{hidden}"
+            f"{style.title(dataset)}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the "
+            f"function without noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations "
+            f"of the draws. {'; '.join(findings)}.{hidden}"
         )
         return Figure(f"intervals-{dataset}", caption, figure, pd.concat(numbers, ignore_index=True))
 
@@ -83,7 +83,7 @@ class Intervals(Report):
         axis.plot(x, mean, color=style.INK, linewidth=1.3, label="mean", zorder=4)
         covered = float(((observed >= low) & (observed <= high)).mean())
         wide = float((high - low).mean())
-        axis.set_title(f"{style.short(method)}\nMPIW = {wide:.4f}, PICP = {covered:.3f}")
+        axis.set_title(f"{style.short(method)}\nMPIW {wide:.3g}, PICP {covered:.3f}")
         axis.set_xlabel("x")
         axis.set_ylabel("y")
         # The band of an extreme method must not squeeze the data of all panels.

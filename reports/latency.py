@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
-from bench.reports._words import arrow, labelled, methods_of, metrics_of, named, parts_of
+from bench.reports._highlights import MOST_COLOURED, about_grey, highlighted, line_of
+from bench.reports._words import GAP, arrow, labelled, methods_of, metrics_of, named, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
@@ -18,6 +19,7 @@ WHAT = {
 DEFAULT = "default"
 UNIT = "ms per 1,000 rows"
 MOST_PANELS = 4  # of quality against time
+MOST_ROWS = 12  # of a table that is open
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,12 @@ class Latency(Report):
                 "Compare methods within one table only: another machine, batch or thread count is another number."
             )
         ]
+        tables: list[Block] = []
         for dataset, own in rows.groupby("dataset", sort=True):
-            blocks += [_table(str(dataset), own), _figure(str(dataset), own)]
+            blocks.append(_figure(str(dataset), own, results.baseline))
             repeats = _repeats(results, str(dataset))
-            blocks += [repeats] if repeats is not None else []
-        front = _front(results, rows, [results])
-        return Section("Latency", blocks + front)
+            tables += [_table(str(dataset), own), *([repeats] if repeats is not None else [])]
+        return Section("Latency", [*blocks, *_front(results, rows, [results]), *tables])
 
     def overall(self, suites: Sequence[Results]) -> Section | None:
         """Return the front of the quality in one suite against the latency in another."""
@@ -93,7 +95,8 @@ def _table(dataset: str, rows: pd.DataFrame) -> Table:
     data.sort(key=lambda line: (methods.index(str(line["method"])), FAMILY.index(f"latency_{line['timed']}")))
     columns = ["method", "timed", "mode", "condition", "T", "mean_ms_per_1000_rows", "standard_deviation"]
     caption = f"{dataset}: {UNIT}, mean ± standard deviation over runs"
-    return Table(caption, pd.DataFrame(data), name=f"latency-{dataset}", numbers=pd.DataFrame(numbers, columns=columns))
+    frame, tidy = pd.DataFrame(data), pd.DataFrame(numbers, columns=columns)
+    return Table(caption, frame, name=f"latency-{dataset}", numbers=tidy, folded=len(data) > MOST_ROWS)
 
 
 def _spread(values: Array) -> float:
@@ -109,37 +112,42 @@ def _digits(value: float, digits: int) -> str:
     return f"{value:,.0f}" if 10**digits <= value < 1e9 else f"{value:.{digits}g}"
 
 
-def _figure(dataset: str, rows: pd.DataFrame) -> Figure:
+def _figure(dataset: str, rows: pd.DataFrame, baseline: str | None) -> Figure:
     whats = [what for what in FAMILY if what in set(rows["what"])]
     modes = list(dict.fromkeys(rows["mode"]))
     timings = rows[rows["mode"] == (DEFAULT if DEFAULT in modes else modes[0])]
-    numbers, findings = [], []
+    numbers, findings, coloured = [], [], dict[str, None]()
     with style.house_style():
         figure, axes = style.panels(len(whats), width=3.5, height=2.7)
         for axis, what in zip(axes, whats, strict=True):
-            ends = {}
             own = timings[timings["what"] == what]
+            times = {method: own[own["method"] == method].groupby("draws")["value"] for method in methods_of(own)}
+            means = {method: groups.mean() for method, groups in times.items()}
             largest = own["draws"].max()
-            for method in methods_of(own):
-                groups = own[own["method"] == method].groupby("draws")["value"]
-                mean, low, high = groups.mean(), groups.quantile(0.05), groups.quantile(0.95)
-                look = style.look(method)
-                axis.plot(mean.index, mean, **{**look.of_points(4.5), **look.of_line()})
-                axis.fill_between(mean.index, low, high, **look.of_band())
-                if largest in mean.index:  # a method with one function only has no time for more draws
-                    ends[method] = float(mean[largest])
+            # A method with one function only has no time for more draws.
+            ends = {method: float(mean[largest]) for method, mean in means.items() if largest in mean.index}
+            chosen = highlighted({method: ends.get(method, np.inf) for method in means}, baseline)
+            for method, groups in times.items():
+                mean, low, high = means[method], groups.quantile(0.05), groups.quantile(0.95)
+                axis.plot(mean.index, mean, **line_of(method, chosen, 4.5))
+                if method in chosen:
+                    axis.fill_between(mean.index, low, high, **style.look(method).of_band())
                 numbers += [(what, method, t, mean[t], low[t], high[t]) for t in mean.index]
+            coloured.update(dict.fromkeys(chosen))
             if ends:
-                findings.append(f"{WHAT[what]}: {min(ends, key=lambda m: ends[m])} at T = {largest:g}")
+                first, last = (choose(ends, key=lambda method: ends[method]) for choose in (min, max))
+                span = f" ({_digits(ends[first], 3)}; slowest: {style.title(last)}, {_digits(ends[last], 3)})"
+                findings.append(f"{WHAT[what]}: {style.title(first)} at T = {largest:g}{span if first != last else ''}")
             style.plain_logarithmic(axis, x=True, y=True)
-            axis.set_title(what, parse_math=False)
+            axis.set_title(WHAT[what], parse_math=False)
             axis.set_xlabel("draws T")
-            axis.set_ylabel(UNIT)
-        style.legend(figure, methods_of(timings), points=True)
+            axis.set_ylabel(f"{UNIT} (lower is better)")
+        style.legend(figure, [method for method in methods_of(timings) if method in coloured], points=True)
     data = pd.DataFrame(numbers, columns=["timed", "method", "T", UNIT, "5 %", "95 %"])
     caption = (
-        f"{dataset}: time against the number of draws, both axes logarithmic; lines are means over runs, bands their 5 "
-        f"to 95 % range. Fastest at the most draws: {'; '.join(findings)}."
+        f"{style.title(dataset)}: time against the number of draws, both axes logarithmic; lines are means over runs, "
+        f"bands their 5 to 95 % range. Fastest at the most draws: {'; '.join(findings)}."
+        f"{about_grey(len(methods_of(timings)), 'at the most draws')}"
     )
     return Figure(f"latency-{dataset}", caption, figure, data)
 
@@ -207,27 +215,33 @@ def _unbeaten(points: pd.DataFrame, metric: Metric) -> list[str]:
 
 
 def _front_figure(suites: str, dataset: str, what: str, fronts: Sequence[tuple[Metric, pd.DataFrame]]) -> Figure:
-    findings, tables = [], []
+    findings, tables, coloured = [], [], dict[str, None]()
     with style.house_style():
         figure, axes = style.panels(len(fronts), width=4.2, height=3.0, most=2)
         for axis, (metric, points) in zip(axes, fronts, strict=True):
             line = points[points["front"] == "yes"].sort_values("time")
             axis.step(line["time"], line["quality"], where="post", color=style.SOFT, linewidth=1, linestyle=(0, (3, 2)))
-            for method in dict.fromkeys(points["method"]):
+            names = list(dict.fromkeys(points["method"]))
+            chosen = names if len(names) <= MOST_COLOURED else list(dict.fromkeys(line["method"]))
+            coloured.update(dict.fromkeys(chosen))
+            for method in names:
                 own = points[points["method"] == method].sort_values("T")
-                axis.plot(own["time"], own["quality"], **style.look(method).of_points(), linewidth=0.8, alpha=0.95)
-                for row in own.itertuples():
+                axis.plot(own["time"], own["quality"], **{**line_of(method, chosen, 5.5), "linewidth": 0.8})
+                for row in own.itertuples() if method in chosen else ():
                     axis.annotate(f"{row.T:g}", (row.time, row.quality), (4, 4), textcoords="offset points", fontsize=7)
             style.plain_logarithmic(axis, x=True)
-            axis.set_xlabel(f"{what} ({UNIT})")
+            axis.set_xlabel(f"← faster{GAP}{UNIT}\n({WHAT[what]})")
             axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}")
-            axis.set_title(metric.name)
-            on_front = ", ".join(f"{row.method} (T = {row.T:g})" for row in line.itertuples())
-            findings.append(f"{metric.name}: {on_front}")
+            axis.set_title(style.title(metric.name))
+            on_front = ", ".join(f"{style.title(str(row.method))} (T = {row.T:g})" for row in line.itertuples())
+            findings.append(f"{style.title(metric.name)}: {on_front}")
             tables.append(points.rename(columns={"time": UNIT, "quality": "value"}).assign(metric=metric.name))
-        style.legend(figure, methods_of(pd.concat(tables)), points=True)
+        style.legend(figure, list(coloured), points=True)
+    hidden = set(methods_of(pd.concat(tables))) - set(coloured)
+    grey = " Methods that are nowhere on a front are grey." if hidden else ""
     caption = (
-        f"{dataset} ({suites}): quality against {what}, one point per method and number of draws T (the number beside "
-        f"it). On the dashed front nothing is both faster and better: {'; '.join(findings)}."
+        f"{style.title(dataset)} ({suites}): quality against time, {WHAT[what]}, one point per method and number of "
+        "draws T (the number beside it). On the dashed front nothing is both faster and better: "
+        f"{'; '.join(findings)}.{grey}"
     )
     return Figure(f"front-{dataset}", caption, figure, pd.concat(tables, ignore_index=True))

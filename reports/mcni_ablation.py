@@ -10,9 +10,10 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, stats, style
 from bench.reports._variants import Options, swept, variants_of
-from bench.reports._words import arrow
+from bench.reports._words import arrow, direction
 
 Compared = Mapping[tuple[str, str, str], stats.DatasetComparison]  # by variant, dataset and metric
+MOST_NAMED = 3  # variants in a caption, per metric
 NUMBERS = ["dataset", "metric", "variant", "difference", "95 % low", "95 % high"]
 
 
@@ -61,9 +62,9 @@ class MCNIAblation(Report):
         panels = {dataset: own for dataset, own in metrics.items() if own}
         others = [label for label in changes if label != reference]
         width = max(min(len(own), self.panels) for own in panels.values())
-        numbers = []
+        numbers, findings = [], []
         with style.house_style():
-            height = 0.9 + (0.8 + 0.27 * len(others)) * len(panels)
+            height = 0.9 + (0.95 + 0.22 * len(others)) * len(panels)
             figure = MatplotlibFigure(figsize=(2.6 + 3.2 * width, height), layout="constrained")
             axes = figure.subplots(len(panels), width, squeeze=False, sharey=True)
             for axis in axes.flatten():
@@ -71,10 +72,12 @@ class MCNIAblation(Report):
             for row, (dataset, own) in zip(axes, panels.items(), strict=True):
                 for axis, metric in zip(row, own, strict=False):
                     found = {label: compared.get((label, dataset, metric.name)) for label in others}
-                    numbers += _panel(axis, f"{style.short(dataset)}: {metric.name} {arrow(metric)}", changes, found)
+                    numbers += _panel(axis, dataset, metric, changes, found)
+                    findings.append(f"{style.title(dataset)}, {_finding(metric, changes, found)}")
         caption = (
-            f"{plugin}: difference of each variant to {reference} on the same split and seed, mean and 95 % interval, "
-            "each by itself. With many variants some intervals miss 0 by chance."
+            f"{style.title(plugin)}: difference of each variant to {style.title(reference)} on the same split and "
+            "seed, mean and 95 % interval, each by itself; with many variants some intervals miss 0 by chance. "
+            f"Those that do are filled: {'; '.join(findings)}."
         )
         return Figure(f"ablation-{plugin}", caption, figure, pd.DataFrame(numbers, columns=NUMBERS))
 
@@ -127,8 +130,25 @@ def _cell(mean: float | None, row: stats.DatasetComparison | None) -> str:
     return f"{mean:.4g} ({row.difference:+.2g}{ends})"
 
 
+def _finding(metric: Metric, changes: Mapping[str, str], found: Mapping[str, stats.DatasetComparison | None]) -> str:
+    """Return the variants whose intervals miss 0, the largest differences first; that is no verdict."""
+    sided = [(row.difference, changes[label]) for label, row in found.items() if row is not None and _misses_zero(row)]
+    sided.sort(key=lambda one: -abs(one[0]))
+    words = ", ".join(f"{change} ({difference:+.2g})" for difference, change in sided[:MOST_NAMED])
+    more = f" and {len(sided) - MOST_NAMED} more" if len(sided) > MOST_NAMED else ""
+    return f"{style.title(metric.name)}: {words + more or 'none'}"
+
+
+def _misses_zero(row: stats.DatasetComparison) -> bool:
+    return row.interval is not None and (row.interval.low > 0 or row.interval.high < 0)
+
+
 def _panel(
-    axis: Axes, title: str, changes: Mapping[str, str], found: Mapping[str, stats.DatasetComparison | None]
+    axis: Axes,
+    dataset: str,
+    metric: Metric,
+    changes: Mapping[str, str],
+    found: Mapping[str, stats.DatasetComparison | None],
 ) -> list[tuple[str, str, str, float, float, float]]:
     """Draw one metric's differences; return them with the ends of their intervals."""
     axis.set_axis_on()
@@ -139,11 +159,13 @@ def _panel(
             continue
         low, high = (row.interval.low, row.interval.high) if row.interval else (math.nan, math.nan)
         axis.plot([low, high], [place, place], color=style.SOFT, linewidth=1.4)
-        axis.plot(row.difference, place, "o", color=style.INK, markersize=4)
+        face = style.INK if _misses_zero(row) else style.PAPER
+        axis.plot(row.difference, place, "o", color=style.INK, markerfacecolor=face, markersize=4.5)
         drawn.append((row.dataset, row.metric, label, row.difference, low, high))
     axis.set_yticks(range(len(found)), [changes[label] for label in found], fontsize=8)
     axis.set_ylim(len(found) - 0.5, -0.5)
-    axis.set_title(title, fontsize=9, parse_math=False)
+    axis.set_title(f"{style.short(dataset)}: {style.title(metric.name)} {arrow(metric)}", fontsize=9, parse_math=False)
+    axis.set_xlabel(direction(metric), fontsize=8)
     axis.tick_params(axis="x", labelsize=7)
     axis.locator_params(axis="x", nbins=4)
     return drawn

@@ -52,13 +52,17 @@ class NoiseLevels(Report):
                 axis.stairs(counts / values.size, edges, fill=True, color=style.COLOURS[0], alpha=0.75)
                 axis.axvline(values.mean(), color=style.INK, linewidth=1, linestyle=(0, (4, 2)))
                 axis.set_title(style.short(layer))
-                axis.set_xlabel("level")
+                axis.set_xlabel("level of the noise")
                 axis.set_ylabel("share of values")
                 numbers += [(layer, edges[i], edges[i + 1], int(n)) for i, n in enumerate(counts)]
                 findings.append(f"{layer}: mean {values.mean():.3g}")
         data = pd.DataFrame(numbers, columns=["layer", "from", "to", "values"])
         rest = f" {len(layers) - len(panels)} more layers are in the table." if len(layers) > len(panels) else ""
-        caption = f"{dataset}, {method}: distribution of the learned levels in each layer. {'; '.join(findings)}.{rest}"
+        most = max(panels, key=lambda layer: np.abs(panels[layer]).mean())
+        caption = (
+            f"{style.title(dataset)}, {style.title(method)}: distribution of the learned levels in each layer. Most "
+            f"noise: {most}. {'; '.join(findings)}.{rest}"
+        )
         return Figure(f"noise-levels-{dataset}-{method}", caption, figure, data)
 
 

@@ -1,12 +1,15 @@
-"""Calibration: reliability diagrams of classes, and of regression the share of observations below each quantile."""
+"""Calibration, one panel per method: reliability diagrams of classes, and the quantiles of regression."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from bench.api import (
     Array,
+    Curves,
     Figure,
     Report,
     Results,
@@ -21,99 +24,187 @@ from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._predictions import Predicted, left_out, predictions
 from bench.reports._words import band
 
-Points = dict[str, tuple[Array, Array, Array, Array]]  # x, mean, low, high of each method
 LEVELS = 21
 BINS = 10
 FEWEST_ROWS = 10  # of a bin that is drawn
+MOST_PANELS = 25
+DRAWS, NOISE = "draws alone", "with observation noise"
+ECE = "ece"  # stored metrics: the errors printed in the panels are those of all seeds
+QUANTILE_ERRORS = {DRAWS: "quantile_error", NOISE: "quantile_error_noise"}
+INTRODUCTION = (
+    "On the dashed diagonal, predictions hold what they promise. Classes: above it a method is less sure than it could "
+    "be, below it too sure; the bars are the share of rows in each bin of confidence. Regression: an S that is flat in "
+    "the middle means bands that are too narrow. The draws alone state what the model does not know; with the "
+    "observation noise that was fitted on held-out rows they state where observations lie."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a method promised and what came true, with the ends of the 95 % band."""
+
+    x: Array
+    share: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """One method on one dataset: its lines with their errors, and for classes the share of rows in each bin."""
+
+    method: str
+    lines: Mapping[str, Line]
+    errors: Mapping[str, float]
+    histogram: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def error(self) -> float:
+        """The error of the last line: with observation noise where it was fitted."""
+        return list(self.errors.values())[-1]
 
 
 @dataclass(frozen=True)
 class Reliability(Report):
-    """One panel per dataset: on the diagonal a method is calibrated."""
+    """One figure per dataset with a panel per method: on the diagonal a method is calibrated."""
 
     order = 26
-    datasets: int = 6
+    datasets: int = 4
     seeds: int = 5
 
     def section(self, results: Results) -> Section | None:
-        """Return a figure of each task, or None where nothing is predicted."""
-        found: dict[bool, dict[str, Points]] = {True: {}, False: {}}
+        """Return a figure of each dataset, or None where nothing is predicted."""
+        errors, lost, figures = _stored_errors(results), lost_cells(results), []
         for dataset, predicted in predictions(results, self.datasets, self.seeds):
-            for one in predicted:
-                points = _of_classes(one) if one.classes else _of_numbers(one)
-                if points is not None:
-                    found[one.classes].setdefault(dataset, {})[one.method] = points
-        drawn = sum(len(datasets) for datasets in found.values())
-        rest = left_out(results, drawn)
-        lost = lost_cells(results)
-        figures = [_figure(classes, points, self.seeds, lost, rest) for classes, points in found.items() if points]
+            found = [_of_classes(one, errors) if one.classes else _of_numbers(one, errors) for one in predicted]
+            diagrams = sorted((one for one in found if one is not None), key=lambda one: one.error)
+            if diagrams:
+                figures.append(self._figure(dataset, diagrams, lost.get(dataset, set())))
         if not figures:
             return None
-        introduction = (
-            "On the dashed diagonal, predictions hold what they promise. Classes: above it a method is less sure than "
-            "it could be, below it too sure. Regression: an S that is flat in the middle means bands that are too "
-            "narrow; the bands here are those of the draws alone, without observation noise."
+        rest = left_out(results, len(figures)).strip()
+        return Section("Reliability and calibration", [Text(f"{INTRODUCTION} {rest}".strip()), *figures])
+
+    def _figure(self, dataset: str, diagrams: Sequence[Diagram], lost: set[str]) -> Figure:
+        drawn, classes = diagrams[:MOST_PANELS], diagrams[0].histogram.size > 0
+        with style.house_style():
+            most = 5 if len(drawn) > 4 else 4
+            figure, axes = style.panels(len(drawn), width=1.85, height=1.85, most=most, sharex=True, sharey=True)
+            figure.set_figheight(figure.get_figheight() + 0.4)  # of the legend and the title of the whole
+            for axis, diagram in zip(axes, drawn, strict=True):
+                _panel(axis, diagram)
+            figure.suptitle(style.short(dataset), x=0.01, ha="left", fontsize=9.5, weight="bold")
+            for axis in axes[-most:]:  # the last of each column
+                axis.set_xlabel("confidence" if classes else "predicted probability")
+            figure.supylabel("share of right predictions" if classes else "share of observations below", fontsize=9)
+            handles, names = max((axis.get_legend_handles_labels() for axis in axes), key=lambda found: len(found[1]))
+            figure.legend(handles, names, loc="outside lower center", ncols=len(names), handlelength=2.6)
+        hidden = f" {len(diagrams) - len(drawn)} more methods are in the data." if len(diagrams) > len(drawn) else ""
+        caption = f"{style.title(dataset)}: {self._words(diagrams, classes, lost)}{hidden}"
+        name = "reliability" if classes else "calibration"
+        return Figure(f"{name}-{dataset}", caption, figure, _numbers(diagrams, classes))
+
+    def _words(self, diagrams: Sequence[Diagram], classes: bool, lost: set[str]) -> str:
+        """Return what a figure shows and which method is the best in it."""
+        findings = []
+        for kind in dict.fromkeys(kind for one in diagrams for kind in one.errors):
+            errors = {one.method: one.errors[kind] for one in diagrams if kind in one.errors}
+            whole = [error for method, error in errors.items() if method not in lost]
+            span = f" ({min(whole):.3f}, the worst {max(errors.values()):.3f})" if whole else ""
+            findings.append(f"{'' if classes else kind + ': '}{best_method(errors, lost)}{span}")
+        if classes:
+            return (
+                f"share of right predictions in {BINS} equal bins of confidence (bins of at least {FEWEST_ROWS} rows "
+                f"over up to {self.seeds} seeds; bands: 95 % of a share of so many rows), in the order of the ECE. "
+                f"Lowest ECE: {'; '.join(findings)}."
+            )
+        return (
+            "share of observations below each predicted quantile (bands: 95 % interval of the mean over up to "
+            f"{self.seeds} seeds), in the order of the mean distance to the diagonal. Closest: {'; '.join(findings)}."
         )
-        return Section("Reliability and calibration", [Text(introduction), *figures])
 
 
-def _of_classes(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
-    hits, confidences, rows = [], [], []
+def _stored_errors(results: Results) -> dict[tuple[str, str, str], float]:
+    """Return the mean over all seeds of the errors, by dataset, method and metric."""
+    rows = results.frame[results.frame["metric"].isin([ECE, *QUANTILE_ERRORS.values()])]
+    means = rows.groupby(["dataset", "method", "metric"])["value"].mean()
+    places = means.index.to_frame().to_numpy(dtype=str)
+    return {(d, m, metric): float(v) for (d, m, metric), v in zip(places, means, strict=True)}
+
+
+def _of_classes(one: Predicted, stored: Mapping[tuple[str, str, str], float]) -> Diagram | None:
+    hits, confidences, rows, errors = [], [], [], []
     for curves in one.curves:
-        confidence = np.clip(curves.mean.max(axis=1), 0.0, 1.0)
-        curve = reliability_curve(confidence, curves.mean.argmax(axis=1) == curves.observed, BINS)
+        confidence, right = np.clip(curves.mean.max(axis=1), 0.0, 1.0), curves.mean.argmax(axis=1) == curves.observed
+        curve = reliability_curve(confidence, right, BINS)
         hits.append(np.nan_to_num(curve.accuracy) * curve.rows)
         confidences.append(np.nan_to_num(curve.confidence) * curve.rows)
         rows.append(curve.rows)
+        errors.append(_ece(confidence, right))
     total = np.sum(rows, axis=0)
     kept = total >= FEWEST_ROWS
     if not kept.any():
         return None
     x, share = np.sum(confidences, axis=0)[kept] / total[kept], np.sum(hits, axis=0)[kept] / total[kept]
     half = 1.96 * np.sqrt(share * (1 - share) / total[kept])  # rows of all seeds together
-    return x, share, np.maximum(share - half, 0), np.minimum(share + half, 1)
+    line = Line(x, share, np.maximum(share - half, 0), np.minimum(share + half, 1))
+    bars = np.append(total[: BINS - 1], total[BINS - 1 :].sum()) / total.sum()  # confidence 1 belongs to the last
+    error = stored.get((one.dataset, one.method, ECE), float(np.mean(errors)))
+    return Diagram(one.method, {"ECE": line}, {"ECE": error}, bars)
 
 
-def _of_numbers(one: Predicted) -> tuple[Array, Array, Array, Array] | None:
-    known = [c for c in one.curves if np.isfinite(c.variance).all()]
-    shares = [quantile_curve(pit_values(c.observed, c.mean, c.variance), LEVELS) for c in known]
-    if not shares:
-        return None
-    mean, low, high = band(np.array([curve.observed for curve in shares]), (0.0, 1.0))
-    return shares[0].expected, mean, low, high
+def _ece(confidence: Array, right: Array) -> float:
+    """Return the mean over rows of the distance between accuracy and confidence in their bins."""
+    curve = reliability_curve(confidence, right)
+    return float(np.nansum(curve.rows * np.abs(curve.accuracy - curve.confidence)) / curve.rows.sum())
 
 
-def _figure(classes: bool, found: dict[str, Points], seeds: int, lost: dict[str, set[str]], rest: str) -> Figure:
-    methods = list(dict.fromkeys(method for points in found.values() for method in points))
-    numbers, findings = [], []
-    with style.house_style():
-        figure, axes = style.panels(len(found), width=3.0, height=2.7)
-        for axis, (dataset, points) in zip(axes, found.items(), strict=True):
-            axis.plot([0, 1], [0, 1], color=style.EVEN, linestyle=(0, (4, 3)), linewidth=1)
-            gaps = {}
-            for method, (x, mean, low, high) in points.items():
-                look = style.look(method)
-                axis.plot(x, mean, **look.of_line(), marker=look.marker if classes else "", markersize=3.5)
-                if len(points) <= 8:
-                    axis.fill_between(x, low, high, **look.of_band(0.13))
-                gaps[method] = float(np.abs(mean - x).mean())
-                count = len(x)
-                numbers += list(zip([dataset] * count, [method] * count, x, mean, low, high, strict=True))
-            findings.append(f"{dataset}: {best_method(gaps, lost.get(dataset, ()))}")
-            axis.set_title(style.short(dataset))
-            axis.set_xlabel("confidence" if classes else "predicted probability")
-            axis.set_ylabel("share of right predictions" if classes else "share of observations below")
-            axis.set_xlim(0, 1)
-            axis.set_ylim(0, 1)
-        style.legend(figure, methods)
+def _of_numbers(one: Predicted, stored: Mapping[tuple[str, str, str], float]) -> Diagram | None:
+    variances: dict[str, Callable[[Curves], Array | None]] = {
+        DRAWS: lambda curves: curves.variance,
+        NOISE: lambda curves: curves.observation_variance,
+    }
+    lines, errors = {}, {}
+    for kind, variance in variances.items():
+        known = [(c, v) for c in one.curves if (v := variance(c)) is not None and np.isfinite(v).all()]
+        pits = [pit_values(curves.observed, curves.mean, spread) for curves, spread in known]
+        if pits:
+            shares = [quantile_curve(pit, LEVELS) for pit in pits]
+            lines[kind] = Line(shares[0].expected, *band(np.array([curve.observed for curve in shares]), (0.0, 1.0)))
+            own = float(np.mean([np.abs(c.observed - c.expected).mean() for c in map(quantile_curve, pits)]))
+            errors[kind] = stored.get((one.dataset, one.method, QUANTILE_ERRORS[kind]), own)
+    return Diagram(one.method, lines, errors) if lines else None
+
+
+def _panel(axis: Axes, diagram: Diagram) -> None:
+    look, classes = style.look(diagram.method), diagram.histogram.size > 0
+    if classes:
+        edges = np.linspace(0, 1, BINS + 1)
+        axis.stairs(diagram.histogram, edges, fill=True, color=style.EVEN, alpha=0.35, label="share of rows")
+    axis.plot([0, 1], [0, 1], color=style.EVEN, linestyle=(0, (4, 3)), linewidth=1, label="calibrated")
+    texts = []
+    for kind, line in diagram.lines.items():
+        drawn = {**look.of_line(), "linestyle": ":" if kind == DRAWS else "-"}
+        axis.plot(line.x, line.share, **drawn, marker=look.marker if classes else "", markersize=3)
+        axis.fill_between(line.x, line.low, line.high, **look.of_band(0.16))
+        texts.append(f"{'ECE' if classes else 'draws' if kind == DRAWS else 'with noise'} {diagram.errors[kind]:.3f}")
+        if not classes:  # in one colour for all panels
+            axis.plot([], [], color=style.INK, linewidth=1.4, linestyle=drawn["linestyle"], label=kind)
+    axis.text(0.05, 0.95, "\n".join(texts), transform=axis.transAxes, va="top", fontsize=8)
+    axis.set_title(style.short(diagram.method), fontsize=8)
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, 1)
+    axis.grid(visible=False)
+    axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+
+
+def _numbers(diagrams: Sequence[Diagram], classes: bool) -> pd.DataFrame:
     first = "confidence" if classes else "predicted probability"
-    columns = ["dataset", "method", first, "observed share", "95 % low", "95 % high"]
-    what = (
-        f"Reliability: share of right predictions in {BINS} equal bins of confidence (bins of at least {FEWEST_ROWS} "
-        "rows; bands: 95 % of a share of so many rows)"
-        if classes
-        else "Calibration: share of observations below each predicted quantile (bands: 95 % interval of the mean)"
-    )
-    caption = f"{what}, over up to {seeds} seeds. Closest to the diagonal: {'; '.join(findings)}.{rest}"
-    name = "reliability" if classes else "calibration"
-    return Figure(name, caption, figure, pd.DataFrame(numbers, columns=columns))
+    parts = []
+    for one in diagrams:
+        for kind, line in one.lines.items():
+            columns = {first: line.x, "observed share": line.share, "95 % low": line.low, "95 % high": line.high}
+            about = {"method": one.method, **({} if classes else {"variance": kind}), **columns}
+            parts.append(pd.DataFrame({**about, "ECE" if classes else "quantile error": one.errors[kind]}))
+    return pd.concat(parts, ignore_index=True)

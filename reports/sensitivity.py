@@ -193,13 +193,13 @@ def _figure(dataset: str, curves: Sequence[Curve]) -> Figure:
             axis.set_title(f"{WORDS[metric]} by width, {arrow} is better")
         style.legend(figure, [curve.sweep.plugin for curve in curves], points=True)
     levels = "; ".join(
-        f"{curve.sweep.plugin}: {curve.sweep.option} from {min(curve.sweep.levels.values()):g} to "
+        f"{style.title(curve.sweep.plugin)}: {curve.sweep.option} from {min(curve.sweep.levels.values()):g} to "
         f"{max(curve.sweep.levels.values()):g}, {plural(len(curve.repeats), 'repeat')}"
         for curve in curves
     )
     caption = (
-        f"{dataset}: one point per level, mean over repeats with 95 % intervals of both axes; the numbers at the ends "
-        f"of a curve are its levels. {levels}."
+        f"{style.title(dataset)}: one point per level, mean over repeats with 95 % intervals of both axes; the numbers "
+        f"at the ends of a curve are its levels. {levels}."
     )
     return Figure(f"sensitivity-{dataset}", caption, figure, pd.DataFrame(numbers))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
+from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
+from bench.reports._highlights import about_grey, highlighted, line_of
 from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._words import arrow, band, labelled, methods_of, named, parts_of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 CORRUPTION = re.compile(r"(?P<corruption>[^:,=@]+):(?P<severity>\d+(?:\.\d+)?)")
 DETECTION = [f"ood_{kind}{by}" for by in ("", "_mutual_information") for kind in ("auroc", "aupr", "fpr95")]
+Point = tuple[str, float, float, float, float]  # method, severity, mean, low, high
 ALL = "all"  # the name under which means over corruptions are stored, and the clean test set as severity 0
 
 
@@ -34,9 +36,10 @@ class Shift(Report):
         lost = lost_cells(results)
         for dataset, own in rows.groupby("dataset", sort=True):
             metrics = _metrics(results, own)
-            blocks.append(_mean_figure(str(dataset), own, metrics[: self.metrics], lost.get(str(dataset), set())))
+            gone, shown = lost.get(str(dataset), set()), metrics[: self.metrics]
+            blocks.append(_mean_figure(str(dataset), own, shown, gone, results.baseline))
             if len(_corruptions(own)) > 1:
-                blocks.append(self._corruption_figure(str(dataset), own, metrics[0]))
+                blocks.append(self._corruption_figure(str(dataset), own, metrics[0], results.baseline))
             blocks.append(_table(str(dataset), own, metrics))
         blocks += _detection(results.frame)
         if not blocks:
@@ -47,25 +50,31 @@ class Shift(Report):
         )
         return Section("Under shift", [Text(introduction), *blocks])
 
-    def _corruption_figure(self, dataset: str, rows: pd.DataFrame, metric: Metric) -> Figure:
+    def _corruption_figure(self, dataset: str, rows: pd.DataFrame, metric: Metric, baseline: str | None) -> Figure:
         own = rows[rows["base"] == metric.name]
         names, clean = _corruptions(own), (own["corruption"] == ALL) & (own["severity"] == 0)
         panels = names[: self.corruptions]
-        numbers = []
+        numbers, coloured, falls = [], set[str](), {}
         with style.house_style():
             figure, axes = style.panels(len(panels), width=3.0, height=2.2, sharey=True)
             for axis, corruption in zip(axes, panels, strict=True):
                 part = own[(own["corruption"] == corruption) | clean]
-                numbers += [(corruption, *row) for row in _curves(axis, part, metric)]
+                found, chosen = _curves(axis, part, metric, baseline)
+                numbers += [(corruption, *row) for row in found]
+                coloured |= chosen
+                falls[corruption] = _mean_fall(found, metric)
                 axis.set_title(style.short(corruption))
                 axis.set_xlabel("severity")
-                axis.set_ylabel(labelled(metric))
-            style.legend(figure, methods_of(own), points=True)
+                axis.set_ylabel(f"{labelled(metric)} {arrow(metric)}".rstrip())
+            style.legend(figure, [method for method in methods_of(own) if method in coloured], points=True)
         data = pd.DataFrame(numbers, columns=["corruption", "method", "severity", "mean", "95 % low", "95 % high"])
         rest = f" {len(names) - len(panels)} more are in the table." if len(names) > len(panels) else ""
+        worst = max(falls, key=lambda corruption: falls[corruption])
         caption = (
-            f"{dataset}: {metric.name} {arrow(metric)} under each corruption, mean over seeds with its 95 % interval "
-            f"as a band.{rest}"
+            f"{style.title(dataset)}: {style.title(metric.name)} {arrow(metric)} under each corruption, mean over "
+            f"seeds with its 95 % interval as a band. Hardest of those drawn, by the mean of all methods from severity "
+            f"0 to the greatest: {worst} ({falls[worst]:.3g} worse), easiest: {min(falls, key=lambda c: falls[c])} "
+            f"({min(falls.values()):.3g}).{about_grey(own['method'].nunique(), 'at the greatest severity')}{rest}"
         )
         return Figure(f"shift-{dataset}-corruptions", caption, figure, data)
 
@@ -90,25 +99,37 @@ def _corruptions(rows: pd.DataFrame) -> list[str]:
     return [str(name) for name in dict.fromkeys(rows["corruption"]) if name != ALL]
 
 
-def _curves(axis: "Axes", rows: pd.DataFrame, metric: Metric) -> list[tuple[str, float, float, float, float]]:
-    """Draw one curve per method, mean and band over the seeds; return the numbers."""
-    numbers = []
+def _curves(axis: "Axes", rows: pd.DataFrame, metric: Metric, baseline: str | None) -> tuple[list[Point], set[str]]:
+    """Draw one curve per method, mean and band over the seeds; return the numbers, and the methods that stand out."""
+    found: dict[str, tuple[Array, Array, Array, Array]] = {}
     for method in methods_of(rows):
         # A seed's mean over the corruptions first: corruptions of one seed are no repeats.
         own = rows[rows["method"] == method].groupby(["severity", "split", "seed"])["value"].mean()
         table = own.unstack("severity").dropna()
-        if table.empty:
-            continue
-        x, (mean, low, high) = table.columns.to_numpy(dtype=float), band(table.to_numpy(), metric.value_range)
-        look = style.look(method)
-        axis.plot(x, mean, **{**look.of_points(4), **look.of_line()})
-        axis.fill_between(x, low, high, **look.of_band(0.14))
+        if not table.empty:
+            found[method] = (table.columns.to_numpy(dtype=float), *band(table.to_numpy(), metric.value_range))
+    ends = {method: float(mean[-1]) for method, (_, mean, _, _) in found.items()}
+    chosen = highlighted({m: metric.loss(end) if metric.has_better else end for m, end in ends.items()}, baseline)
+    numbers: list[Point] = []
+    for method, (x, mean, low, high) in found.items():
+        axis.plot(x, mean, **line_of(method, chosen, 4))
+        if method in chosen:
+            axis.fill_between(x, low, high, **style.look(method).of_band(0.14))
         numbers += list(zip([method] * len(x), x, mean, low, high, strict=True))
-    return numbers
+    return numbers, set(chosen)
 
 
-def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric], lost: set[str]) -> Figure:
-    numbers, findings = [], []
+def _mean_fall(points: list[Point], metric: Metric) -> float:
+    """Return by how much the mean over the methods is worse at the greatest severity than at the least."""
+    ends = [max(point[1] for point in points), min(point[1] for point in points)] if points else []
+    high, low = (np.mean([metric.loss(point[2]) for point in points if point[1] == end]) for end in ends or (0, 0))
+    return float(high - low)
+
+
+def _mean_figure(
+    dataset: str, rows: pd.DataFrame, metrics: list[Metric], lost: set[str], baseline: str | None
+) -> Figure:
+    numbers, findings, coloured = [], [], set[str]()
     count = len(_corruptions(rows))
     whole = rows[rows["corruption"] == ALL]
     rows = rows if whole.empty else whole
@@ -116,22 +137,26 @@ def _mean_figure(dataset: str, rows: pd.DataFrame, metrics: list[Metric], lost: 
         figure, axes = style.panels(len(metrics), width=3.4, height=2.5)
         for axis, metric in zip(axes, metrics, strict=True):
             own = rows[rows["base"] == metric.name]
-            found = _curves(axis, own, metric)
+            found, chosen = _curves(axis, own, metric, baseline)
+            coloured |= chosen
             numbers += [(metric.name, *row) for row in found]
             worst = max((row[1] for row in found), default=0.0)
             ends = {row[0]: row[2] for row in found if row[1] == worst}
             if ends and metric.has_better:
                 losses = {method: metric.loss(end) for method, end in ends.items()}
-                findings.append(f"{metric.name}: {best_method(losses, lost)}")
-            axis.set_title(f"{metric.name} {arrow(metric)}".rstrip(), parse_math=False)
+                span = " to ".join(f"{ends[choose(losses, key=lambda m: losses[m])]:.3f}" for choose in (min, max))
+                findings.append(f"{style.title(metric.name)}: {best_method(losses, lost)} (all methods: {span})")
+            axis.set_title(f"{style.title(metric.name)} {arrow(metric)}".rstrip(), parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))
-        style.legend(figure, methods_of(rows), points=True)
+        style.legend(figure, [method for method in methods_of(rows) if method in coloured], points=True)
     data = pd.DataFrame(numbers, columns=["metric", "method", "severity", "mean", "95 % low", "95 % high"])
     over = f"mean over {count} corruptions and all seeds" if count > 1 else "mean over all seeds"
     caption = (
-        f"{dataset}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds as a band. "
+        f"{style.title(dataset)}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds "
+        "as a band. "
         + (f"Best at the greatest severity: {'; '.join(findings)}." if findings else "")
+        + about_grey(rows["method"].nunique(), "at the greatest severity")
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
 

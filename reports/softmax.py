@@ -58,13 +58,13 @@ def _figure(dataset: str, seed: int, found: dict[str, tuple[Array, Array]]) -> F
             mean, std = softmax.mean(axis=1), softmax.std(axis=1, ddof=1 if softmax.shape[1] > 1 else 0)
             numbers += [(method, level, *mean[i], *std[i]) for i, level in enumerate(levels)]
             flips = np.flatnonzero(mean[:, 1] > mean[:, 0])
-            findings.append(f"{method} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
+            findings.append(f"{style.title(method)} {f'from {levels[flips[0]]:g}' if len(flips) else 'never'}")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     columns = ["method", "noise std", "true class", "rival class", "std of true class", "std of rival class"]
     caption = (
-        f"{dataset}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) against the "
-        f"standard deviation of the noise on the image. The rival's mean is above: {'; '.join(findings)}."
+        f"{style.title(dataset)}, seed {seed}: softmax outputs of the true class (blue) and of its rival (orange) "
+        f"against the standard deviation of the noise on the image. The rival's mean is above: {'; '.join(findings)}."
     )
     return Figure(f"softmax-{dataset}", caption, figure, pd.DataFrame(numbers, columns=columns))
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+import numpy as np
+
 from bench.api.dataset import Array
 
 if TYPE_CHECKING:
@@ -22,6 +24,14 @@ class Curves:
     variance: Array  # NaN where one draw states none
     x: Array | None = None  # kept where a row is one number and can be an axis
     truth: Array | None = None  # the noise-free target, where it is known
+    noise: Array | None = None  # one number: the variance of the observation noise, where it was fitted
+
+    @property
+    def observation_variance(self) -> Array | None:
+        """The variance of an observation: that of the draws, where there are several, plus the fitted noise."""
+        if self.noise is None or self.mean.ndim == 2:
+            return None
+        return np.where(np.isnan(self.variance).all(), 0.0, self.variance) + self.noise
 
 
 class Results(Protocol):

@@ -7,7 +7,7 @@ the same figure on dark and on light paper.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -33,6 +33,8 @@ INK, SOFT, GRID, PAPER = "#1f2329", "#57606b", "#d8dee5", "#ffffff"
 BETTER, WORSE, EVEN = COLOURS[0], COLOURS[3], "#8b949f"
 
 MOST_NAMED = 24  # characters of a name in a figure; the data table has it whole
+# Of legends and labels, at their size of 8 points.
+INCHES_PER_LETTER, INCHES_OF_HANDLE, INCHES_OF_LINE = 0.066, 0.62, 0.165
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,27 @@ def look(method: str) -> Look:
     return Look(list(PALETTE)[colour], list(LINES)[number % len(LINES)], MARKERS[marker], filled=False)
 
 
+_titles: ContextVar[Callable[[str], str]] = ContextVar("titles", default=str)
+
+
+@contextmanager
+def declared_titles(titles: Callable[[str], str]) -> Iterator[None]:
+    """Print names with the titles that plug-ins declare inside the block: `titles` returns that of a name."""
+    token = _titles.set(titles)
+    try:
+        yield
+    finally:
+        _titles.reset(token)
+
+
+def title(name: str) -> str:
+    """Return how figures and their captions print the name of a method, a dataset or a metric."""
+    return _titles.get()(name)
+
+
 def short(name: str) -> str:
-    """Return a name for a figure: one line that cannot push everything else aside, without mathematics in it."""
-    return cut(name.replace("$", r"\$"), MOST_NAMED)
+    """Return a title for a figure: one line that cannot push everything else aside, without mathematics in it."""
+    return cut(title(name).replace("$", r"\$"), MOST_NAMED)
 
 
 @contextmanager
@@ -152,22 +172,70 @@ def panels(
 
 
 def plain_logarithmic(axes: "Axes", x: bool = False, y: bool = False) -> None:
-    """Make axes logarithmic, with plain numbers; at 1, 2 and 5 times the powers of ten where there are few of those."""
+    """Make axes logarithmic, with plain numbers; between the powers of ten there are more where those are few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
         if wanted:
             scale("log")
             low, high = axis.get_view_interval()
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            between = (1.0, 2.0, 5.0) if high < 100 * low else (1.0, 3.0) if high < 10_000 * low else (1.0,)
+            axis.set_major_locator(LogLocator(subs=between))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
             axis.set_minor_formatter(NullFormatter())
 
 
+def plain_number(value: float) -> str:
+    """Return a number without a power of ten, as far as a person reads it at a glance: 20,000 or 0.0005."""
+    return f"{value:.9f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:,.10g}"
+
+
 def legend(figure: "Figure", methods: Sequence[str], *, points: bool = False) -> None:
-    """Put one legend of all methods below a figure."""
+    """Put one legend of all methods below a figure, which grows by its height."""
     from matplotlib.lines import Line2D
 
     lines = [Line2D([], [], **{**(own.of_points(4) if points else {}), **own.of_line()}) for own in map(look, methods)]
-    columns = min(len(methods), max(2, int(figure.get_figwidth() // 1.5)))
-    figure.legend(lines, [short(m) for m in methods], loc="outside lower center", ncols=columns, handlelength=2.6)
+    names = [short(method) for method in methods]
+    entry = INCHES_OF_HANDLE + INCHES_PER_LETTER * max(map(len, names), default=0)
+    columns = max(1, min(len(names), int(figure.get_figwidth() // entry)))
+    figure.set_figheight(figure.get_figheight() + INCHES_OF_LINE * (math.ceil(len(names) / columns) - 1))
+    figure.legend(lines, names, loc="outside lower center", ncols=columns, handlelength=2.6)
+
+
+def label_ends(axes: "Axes", ends: Mapping[str, tuple[float, float]], height: float) -> None:
+    """Write the names of methods to the right of their curves' ends (x, y), moved apart where they would overlap.
+
+    Call it when the limits and scales of the axes are final; `height` is that of the axes, in inches.
+    """
+    to_share = axes.transScale + axes.transLimits
+    at = {method: float(to_share.transform(end)[1]) for method, end in ends.items()}
+    order = sorted((method for method, share in at.items() if math.isfinite(share)), key=lambda method: at[method])
+    places = spread_out([at[method] for method in order], INCHES_OF_LINE / height)
+    # From the end of the curve to the middle of the label's left side.
+    pointer = {"arrowstyle": "-", "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
+    for method, place in zip(order, places, strict=True):
+        axes.annotate(
+            short(method),
+            ends[method],
+            (1.07, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+            arrowprops={**pointer, "color": look(method).hex},
+        )
+
+
+def spread_out(places: Sequence[float], gap: float) -> list[float]:
+    """Return ascending places from 0 to 1 moved so far that they are `gap` apart; beyond 1 where they do not fit."""
+    # Blocks of places that touch each other stand around the mean of what is wanted, as in isotonic regression.
+    blocks: list[list[float]] = []  # each: the sum of the wanted places of its first member, and the number of members
+    for number, place in enumerate(places):
+        blocks.append([place - number * gap, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    firsts = [total / count for total, count in blocks for _ in range(int(count))]
+    most = max(0.0, 1.0 - (len(places) - 1) * gap)
+    return [min(max(first, 0.0), most) + number * gap for number, first in enumerate(firsts)]

@@ -130,4 +130,6 @@ def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
         arrays["x"] = np.asarray(split.test_x)
     if split.test_truth is not None:
         arrays["truth"] = np.asarray(split.test_truth)
+    if forecast.task == "regression" and forecast.noise_variance is not None:
+        arrays["noise"] = np.array([forecast.noise_variance])
     return arrays

@@ -34,8 +34,9 @@ def write_report(
         raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
-    content_of = partial(section_content, names=FileNames(), titles=Titles(registry), pdf=pdf)
-    with style.declared_looks(partial(declared_look, registry)):
+    titles = Titles(registry)
+    content_of = partial(section_content, names=FileNames(), titles=titles, pdf=pdf)
+    with style.declared_looks(partial(declared_look, registry)), style.declared_titles(titles):
         parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), content_of)]
         for one in results:
             parts.append(_part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken))

@@ -4,12 +4,26 @@ import io
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import matplotlib
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from bench.api.style import COLOURS, Look, declared_looks, house_style, look, panels, short
+from bench.api.style import (
+    COLOURS,
+    Look,
+    declared_looks,
+    house_style,
+    legend,
+    look,
+    panels,
+    plain_number,
+    short,
+    spread_out,
+)
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.plugins.describe import declared_look
 from bench.plugins.registry import Registry
@@ -129,3 +143,35 @@ def test_a_layout_solved_once_gives_the_image_of_matplotlib_itself() -> None:
     plain, own = io.BytesIO(), draw_figure(figure(), "own").png
     figure().savefig(plain, format="png", dpi=144, metadata={"Software": None})
     assert own == plain.getvalue()
+
+
+@given(st.lists(st.floats(-0.5, 1.5), max_size=12), st.floats(0.01, 0.2))
+def test_labels_keep_their_order_and_distance(places: list[float], gap: float) -> None:
+    moved = spread_out(sorted(places), gap)
+    assert len(moved) == len(places)
+    assert all(b - a >= gap - 1e-9 for a, b in pairwise(moved))
+    if len(places) * gap < 1:
+        assert all(-1e-9 <= place <= 1 + 1e-9 for place in moved)
+    apart = [0.2 * number for number in range(4)]
+    assert spread_out(apart, 0.1) == pytest.approx(apart)  # where nothing overlaps nothing moves
+
+
+def test_a_legend_of_twenty_long_names_is_inside_and_takes_no_room_from_the_panels() -> None:
+    def panel_height(methods: int) -> float:
+        with house_style():
+            figure, (axis,) = panels(1)
+            legend(figure, [f"method-with-a-long-name-{number}" for number in range(methods)])
+            figure.draw_without_rendering()
+        (box,) = (one.get_window_extent() for one in figure.legends)
+        width = figure.get_figwidth() * figure.dpi
+        assert box.x0 >= 0
+        assert box.x1 <= width
+        assert box.y0 >= 0
+        return float(axis.get_window_extent().height / figure.dpi)
+
+    assert panel_height(20) == pytest.approx(panel_height(1), abs=0.25)
+
+
+@pytest.mark.parametrize(("value", "text"), [(20000.0, "20,000"), (0.0005, "0.0005"), (2e-5, "0.00002"), (1.0, "1")])
+def test_numbers_of_logarithmic_axes_are_plain(value: float, text: str) -> None:
+    assert plain_number(value) == text

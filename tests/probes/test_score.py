@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from bench.api import Curves, Split
 from bench.errors import UserError
+from bench.metrics import Forecast
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
+from bench.probes.score import finding_of
 from bench.run.driver import run
 from bench.store.results import StoredResults
 from bench.store.store import Store
@@ -79,3 +83,16 @@ def test_groups_of_a_users_table_are_scored_and_reported(write_suite: Callable[.
     means = found.groupby(level=["method", "metric"]).mean()
     base = first.name.removeprefix("groups-houses-")
     assert first.data["worst group"].tolist() == [means[m, f"{base}@worst-group"] for m in first.data["method"]]
+
+
+def test_the_fitted_noise_is_stored_for_figures() -> None:
+    """With it the stored predictions give the negative log-likelihood that was scored."""
+    draws = np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 4.0]])
+    x, observed = np.zeros((3, 2)), np.array([0.2, 0.9, 2.5])
+    split = Split("regression", x, observed, x, observed)
+    forecast = Forecast("regression", observed, draws, noise_variance=0.3)
+    found = finding_of(split, forecast, frozenset())
+    curves = Curves(**{name: array for name, array in found.arrays.items() if name in Curves.__dataclass_fields__})
+    assert curves.observation_variance is not None
+    nll = -norm.logpdf(observed, curves.mean, np.sqrt(curves.observation_variance)).mean()
+    assert nll == pytest.approx(found.metrics["nll"])
