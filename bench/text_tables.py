@@ -16,9 +16,11 @@ def markdown_table(
     rule = ["---:" if column in right else "---" for column in range(len(header))]
     if padded:
         widths = [max(len(row[column]) for row in [header, *body]) for column in range(len(header))]
-        body = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in body]
-        header = [name.ljust(width) for name, width in zip(header, widths, strict=True)]
-        rule = ["-" * width for width in widths]
+        sides = [str.rjust if column in right else str.ljust for column in range(len(header))]
+        header, *body = (
+            [side(cell, width) for cell, side, width in zip(row, sides, widths, strict=True)] for row in [header, *body]
+        )
+        rule = ["-" * (width - (c in right)) + ":" * (c in right) for c, width in enumerate(widths)]
     lines = [f"| {' | '.join(row)} |" for row in (header, rule, *body)]
     return [lines[0].replace("|  |", "| |"), *lines[1:]]
 

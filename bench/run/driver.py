@@ -163,13 +163,13 @@ class _Driver:
             for note in self.executor.notes():
                 self.monitor.note(note)
             if self.running:
-                self.monitor.progress(str(self.progress))  # before the first report, which may take long
+                self.monitor.progress(self.progress)  # before the first report, which may take long
                 # Asked before the messages are received: then all that these sent is among them.
                 ended = [number for number, (future, _) in self.running.items() if future.done()]
                 self._receive(self.executor.receive(0.0 if ended else 0.5))
                 for number in ended:
                     self._close(number)
-                self.monitor.progress(str(self.progress))
+                self.monitor.progress(self.progress)
             elif self.monitor.should_stop() or not self._not_begun():
                 return
             elif self.waiting or self.leased:  # there is no worker

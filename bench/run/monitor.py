@@ -12,8 +12,8 @@ class Monitor:
     def cell_done(self, cell: "Cell", outcome: "Outcome | None") -> None:
         """Take note of a cell that has a result; no outcome: it was stored before, or by another driver."""
 
-    def progress(self, text: str) -> None:
-        """Take note of how far the run is, in words."""
+    def progress(self, state: object) -> None:
+        """Take note of how far the run is: `str(state)` says it in words, whenever it is asked."""
 
     def note(self, text: str) -> None:
         """Take note of what the user should know, in one line."""

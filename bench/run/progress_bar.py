@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from bench.run.monitor import Monitor
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # One time left, the run's own: tqdm's takes all cells for equally long.
 FORMAT = "{desc}: {percentage:3.0f}%|{bar:20}| {n_fmt}/{total_fmt} cells [{elapsed}{postfix}]"
+SECONDS_BETWEEN_TICKS = 1.0
 SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal for a bar
 
 
@@ -26,6 +27,12 @@ class ProgressBar(Monitor):
         self._bar = bar
         self.stop = stop
         self._lines, self._done, self._last = lines, 0, time.monotonic()
+        self._state: object = ""
+
+    @property
+    def visible(self) -> bool:
+        """Whether anything is shown."""
+        return self._lines or not self._bar.disable
 
     def cell_done(self, cell: "Cell", outcome: "Outcome | None") -> None:
         """Count a cell."""
@@ -37,12 +44,18 @@ class ProgressBar(Monitor):
         self._done += cells
         self._bar.update(cells)
 
-    def progress(self, text: str) -> None:
-        """Show a text behind the bar."""
-        self._bar.set_postfix_str(text)
+    def progress(self, state: object) -> None:
+        """Show a state behind the bar, from now on as it is at each second."""
+        self._state = state
+        self.tick()
+
+    def tick(self) -> None:
+        """Show the state as it is now."""
         if self._lines and time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            self.note(f"{self._done}/{self._bar.total} cells, {text}")
+            self.note(f"{self._done}/{self._bar.total} cells, {self._state}")
+        elif not self._bar.disable:
+            self._bar.set_postfix_str(str(self._state))
 
     def note(self, text: str) -> None:
         """Print a line, whether the bar is shown or not."""
@@ -65,25 +78,25 @@ def progress_bar(name: str, total: int, progress: bool | None = None) -> Iterato
 
     hidden = None if progress is None else not progress
     bar = tqdm(total=total, desc=name, disable=hidden, file=sys.stderr, bar_format=FORMAT)
-    with bar, _clock(bar), polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
-        yield ProgressBar(bar, stop, lines=progress is None and bar.disable)
+    with bar, polite_stop(lambda text: tqdm.write(f"uqbench: {text}", file=sys.stderr)) as stop:
+        shown = ProgressBar(bar, stop, lines=progress is None and bar.disable)
+        with _clock(shown) if shown.visible else nullcontext():
+            yield shown
 
 
 @contextmanager
-def _clock(bar: Any) -> Iterator[None]:
-    """Draw the bar every second, so that its time goes on while nothing is reported."""
+def _clock(bar: ProgressBar) -> Iterator[None]:
+    """Show the state every second, so that its times go on while nothing is reported."""
     ended = threading.Event()
 
     def tick() -> None:
-        while not ended.wait(1.0):
-            bar.refresh()
+        while not ended.wait(SECONDS_BETWEEN_TICKS):
+            bar.tick()
 
     ticking = threading.Thread(target=tick, daemon=True)
-    if not bar.disable:
-        ticking.start()
+    ticking.start()
     try:
         yield
     finally:
         ended.set()
-        if ticking.ident is not None:
-            ticking.join()
+        ticking.join()

@@ -46,7 +46,7 @@ def test_a_run_stores_every_cell_with_its_surroundings(tiny: Suite, store: Store
         assert json.loads(row["environment"])["device"] == "cpu"
         arrays = store.load_arrays(row["key"])
         assert arrays is not None
-        assert set(arrays) == {"observed", "mean", "variance", "x", "truth", "history/train_loss"}
+        assert set(arrays) == {"observed", "mean", "variance", "noise", "x", "truth", "history/train_loss"}
         assert arrays["history/train_loss"][0, -1] == np.float32(json.loads(row["training"])["train_loss"][0])
 
 
@@ -157,8 +157,8 @@ class FirstOnly(Monitor):
     def cell_done(self, cell: Cell, outcome: Outcome | None) -> None:
         self.done += 1
 
-    def progress(self, text: str) -> None:
-        self.texts.append(text)
+    def progress(self, state: object) -> None:
+        self.texts.append(str(state))
 
     def should_stop(self) -> bool:
         return self.done > 0

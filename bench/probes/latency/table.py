@@ -1,18 +1,32 @@
-"""The table of latencies that ends a run: Markdown, to read at once or to paste into a document."""
+"""The tables of latencies that end a run: Markdown, to read at once or to paste into a document."""
 
 import json
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from bench.text_tables import markdown_table
+from bench.text_tables import cut, markdown_table
 
 if TYPE_CHECKING:
     from bench.api import Results
 
-UNIT = "ms per 1,000 samples; forward, transfer and total are means, with the interval, median, p90 and p99 of forward"
+UNIT = "ms per 1,000 samples; means of forward (with its interval) and total, median and p99 of forward"
+COLUMNS = 100  # of a terminal
+FEWEST_LETTERS = 8  # of the name of a method that has to be cut
+PLACE = ("method", "T", "mode")
+# Beside each other they do not fit a terminal.
+TABLES = (
+    ("forward", "95 % interval", "median", "p99", "total"),
+    ("samples/s", "over a plain pass", "scaling", "over engine", "MiB"),
+)
+ABOUT = (
+    "over a plain pass: forward by one plain pass of the same network, with its interval; scaling: time(T) / (T x "
+    "time(1)); over engine: time by that of mode engine. 'uqbench report' has transfer and p90, too."
+)
 
 
 def latency_table(results: "Results") -> str:
-    """Return one Markdown table per dataset."""
+    """Return two Markdown tables per dataset, times and ratios, neither wider than a terminal."""
     parts = []
     frame = results.frame
     values = {(str(key), str(metric)): float(v) for key, metric, v in frame[["key", "metric", "value"]].to_numpy()}
@@ -25,9 +39,19 @@ def latency_table(results: "Results") -> str:
             facts, series = about.get("facts", facts), about.get("series", {})
             rows += [_row(cell, condition, series, values) for condition in sorted(series, key=_order)]
         if rows:
-            table = markdown_table(list(rows[0]), [list(row.values()) for row in rows], padded=True)
-            parts.append("\n".join([_caption(str(dataset), facts), "", *table]))
-    return "\n\n".join(parts)
+            parts += [_caption(str(dataset), facts), *(_table(rows, columns) for columns in TABLES)]
+    return "\n\n".join([*parts, "\n".join(wrap(ABOUT, COLUMNS))]) if parts else ""
+
+
+def _table(rows: list[dict[str, str]], columns: Sequence[str]) -> str:
+    """Return some columns of all rows; names of methods are cut where the table would be wider than a terminal."""
+    # A column where no row has anything says nothing, such as a ratio to other modes where there is one.
+    header = [*PLACE, *(name for name in columns if any(row[name] for row in rows))]
+    wide = [max(len(name), *(len(row[name]) for row in rows)) for name in header]
+    room = max(FEWEST_LETTERS, wide[0] - max(0, sum(wide) + 3 * len(wide) + 1 - COLUMNS))
+    texts = [[cut(row["method"], room), *(row[name] for name in header[1:])] for row in rows]
+    numbers = [place for place, name in enumerate(header) if name not in ("method", "mode")]
+    return "\n".join(markdown_table(header, texts, numbers, padded=True))
 
 
 def _order(condition: str) -> tuple[str, int]:
@@ -54,12 +78,12 @@ def _row(cell: Any, condition: str, series: dict[str, Any], values: dict[tuple[s
         "mode": about.get("mode", "engine"),
         "forward": _short(forward["mean"]),
         "95 % interval": interval,
-        **{name: _short(forward[name]) for name in ("median", "p90", "p99")},
-        **{span: _short(one[span]["mean"]) for span in ("transfer", "total")},
+        **{name: _short(forward[name]) for name in ("median", "p99")},
+        "total": _short(one["total"]["mean"]),
         "samples/s": f"{one['throughput']:,.0f}",
-        "ratio to one plain pass": f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})",
+        "over a plain pass": f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})",
         "scaling": value("latency_scaling", ".2f"),
-        "time over engine's": against,
+        "over engine": against,
         "MiB": value("latency_memory", ".0f"),
     }
 
@@ -72,4 +96,4 @@ def _short(value: float) -> str:
 def _caption(dataset: str, facts: dict[str, Any]) -> str:
     rows = f"{facts['rows']:,} rows{' of ' + facts['data'] if facts['data'] else ''} in batches of {facts['batch']}"
     where = f"{facts['device_name']}, {facts['threads']} threads, {facts['dtype']}, torch {facts['torch']}"
-    return f"{dataset}: {rows}, {facts['repeats']} repeats; {where}\n{UNIT}"
+    return "\n".join([*wrap(f"{dataset}: {rows}, {facts['repeats']} repeats; {where}", COLUMNS), UNIT])
