@@ -12,6 +12,8 @@ import pandas as pd
 
 from bench.csv_cells import harmless_cell, harmless_text
 
+MOST_TIMES = 1000  # the largest number of a column by the smallest, for equally many decimals
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -26,8 +28,24 @@ class TextTable:
 def text_table(data: pd.DataFrame, bold: frozenset[tuple[int, int]] = frozenset()) -> TextTable:
     """Return a frame as text, cell by cell; the first column holds names, whatever it looks like."""
     header = [str(name) for name in data.columns]
-    rows = [[_text(value) for value in row] for row in data.itertuples(index=False)]
+    columns = [_texts(list(data.iloc[:, place])) for place in range(len(header))]
+    rows = [[column[place] for column in columns] for place in range(len(data))]
     return TextTable(header, rows, bold, [c > 0 and _numeric([row[c] for row in rows]) for c in range(len(header))])
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    """Return the cells of a column; numbers of similar size get equally many decimals, so that their points align."""
+    numbers = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value != 0]
+    whole = all(number == round(number) for number in numbers)
+    if not numbers or whole or max(numbers) > MOST_TIMES * min(numbers) or max(numbers) >= 1e6 or min(numbers) < 1e-4:
+        return [_text(value) for value in values]
+    # Four digits of the largest, two of the smallest.
+    largest, smallest = (math.floor(math.log10(each)) for each in (max(numbers), min(numbers)))
+    decimals = max(0, 3 - largest, 1 - smallest)
+    return [
+        f"{value:.{decimals}f}" if isinstance(value, float) and math.isfinite(value) else _text(value)
+        for value in values
+    ]
 
 
 def _text(value: Any) -> str:

@@ -57,7 +57,8 @@ class Progress:
 
     def __str__(self) -> str:
         # Copies, as the clock of a progress bar asks from a thread of its own.
-        counts, reports, labels = (list(each.values()) for each in (self.datasets, self.reported, self.labels))
+        counts, labels = list(self.datasets.values()), list(self.labels.values())
+        reports = list(self.reported.values())
         left = sum(count > 0 for count in counts)
         training = sum(report.training for report in reports)
         waiting = sum(report.waiting for report in reports)

@@ -54,3 +54,18 @@ def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
     verdicts = ["reproduced", "reproduced under departures", "cannot be decided under departures", "not run", "under"]
     table = text_table(pd.DataFrame({"verdict": verdicts}))
     assert [row[0]["tone"] for row in table_cells(table)["rows"]] == ["good", "good", "open", "open", ""]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1.23456, 12.5, -0.5, float("nan")], ["1.23", "12.50", "-0.50", "–"]),
+        ([0.9731, 0.98, 0.0], ["0.9731", "0.9800", "0.0000"]),
+        ([3.0, 10.0, 250.0], ["3", "10", "250"]),  # whole numbers stay so
+        ([0.00001234, 2.5], ["1.234e-05", "2.5"]),  # too far apart for equally many decimals
+        ([1234.5, 20.25], ["1234.5", "20.2"]),
+    ],
+)
+def test_numbers_of_a_column_align_at_their_points(values: list[float], texts: list[str]) -> None:
+    table = text_table(pd.DataFrame({"name": list("abcd"[: len(values)]), "value": values}))
+    assert [row[1] for row in table.rows] == texts

@@ -81,7 +81,7 @@ def _row(cell: Any, condition: str, series: dict[str, Any], values: dict[tuple[s
         **{name: _short(forward[name]) for name in ("median", "p99")},
         "total": _short(one["total"]["mean"]),
         "samples/s": f"{one['throughput']:,.0f}",
-        "over a plain pass": f"{ratio['value']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})",
+        "over a plain pass": f"{_short(ratio['value'])} ({_short(ratio['low'])} to {_short(ratio['high'])})",
         "scaling": value("latency_scaling", ".2f"),
         "over engine": against,
         "MiB": value("latency_memory", ".0f"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.probes.latency.conditions import FACTS
+from bench.probes.latency.conditions import FACTS, FACTS_PER_SERIES
 from bench.probes.latency.table import COLUMNS, latency_table
 from bench.spec.cell import Outcome
 from bench.store.store import Store
@@ -12,12 +12,10 @@ from tests.fixtures.results import save_outcomes
 def test_the_tables_fit_a_terminal_and_hold_the_ratios(store: Store) -> None:
     forward = {"mean": 12345.678, "mean_low": 11111.1, "mean_high": 22222.2, "median": 12000.0, "p90": 2.0, "p99": 3.0}
     one: dict[str, Any] = {"forward": forward, "throughput": 1234567.8, "transfer": forward, "total": forward}
-    one |= {"ratio": {"value": 1234.5, "low": 1111.1, "high": 2222.2}}
+    one |= {**dict.fromkeys(FACTS_PER_SERIES, 1), "ratio": {"value": 1234.5, "low": 1111.1, "high": 2222.2}}
     half = {**one, "forward": {**forward, "median": 24000.0}}
-    record = {
-        "facts": dict.fromkeys(FACTS, "x") | {"rows": 2000},
-        "series": {"T=100": one, "T=100,mode=compiled": half},
-    }
+    facts = dict.fromkeys(FACTS, "x") | {"data": "x", "rows": 2000, "repeats": 10}
+    record = {"facts": facts, "series": {"T=100": one, "T=100,mode=compiled": half}}
     values = {f"latency_{name}@T=100": 1.0 for name in ("forward", "scaling", "memory")}
     long = "a-method-with-a-name-that-is-longer-than-a-column"
     outcomes = {
