@@ -1,7 +1,7 @@
 """Words and numbers that several sections share: metrics, arrows, intervals, plurals."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,19 @@ def direction(metric: Metric) -> str:
     if sides is None:
         return f"difference{unit}" + (f", target {metric.target:g}" if metric.target is not None else "")
     return f"{sides[0]}{GAP}difference{unit}{GAP}{sides[1]}"
+
+
+def better_in_words(metrics: Iterable[Metric]) -> str:
+    """Return one sentence for a caption that says which values of metrics are better; names are in backquotes."""
+    sides = {"lower": "lower", "higher": "higher"}
+    words = [
+        f"`{metric.name}` {sides[metric.direction]}"
+        if metric.direction in sides
+        else f"`{metric.name}` near {metric.target:g}"
+        for metric in metrics
+        if metric.has_better
+    ]
+    return f"Better is: {', '.join(words)}." if words else ""
 
 
 def methods_of(frame: pd.DataFrame) -> list[str]:

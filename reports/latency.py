@@ -96,7 +96,14 @@ def _table(dataset: str, rows: pd.DataFrame) -> Table:
     columns = ["method", "timed", "mode", "condition", "T", "mean_ms_per_1000_rows", "standard_deviation"]
     caption = f"{dataset}: {UNIT}, mean ± standard deviation over runs"
     frame, tidy = pd.DataFrame(data), pd.DataFrame(numbers, columns=columns)
-    return Table(caption, frame, name=f"latency-{dataset}", numbers=tidy, folded=len(data) > MOST_ROWS)
+    paper = (
+        f"Time of T draws on `{dataset}` in milliseconds per 1,000 rows, mean ± standard deviation over runs. Forward: "
+        f"{WHAT[FAMILY[0]]}; transfer: {WHAT[FAMILY[1]]}; total: {WHAT[FAMILY[2]]}. Mode default is the engine's own "
+        "way of drawing, naive a loop over T passes. Scaling is time(T) / (T x time(1)): 1 means that a draw costs a "
+        "whole pass. A dash: not measured."
+    )
+    name, folded = f"latency-{dataset}", len(data) > MOST_ROWS
+    return Table(caption, frame, name=name, numbers=tidy, folded=folded, paper_caption=paper)
 
 
 def _spread(values: Array) -> float:
@@ -167,7 +174,12 @@ def _repeats(results: Results, dataset: str) -> Table | None:
         return None
     columns = ["method", "timed", "passes", "mean (ms)", "standard deviation", "median", "90 %", "99 %", "slowest"]
     caption = f"{dataset}: single passes of the first run, in milliseconds, outliers kept"
-    return Table(caption, pd.DataFrame(rows, columns=columns), name=f"latency-passes-{dataset}", folded=True)
+    paper = (
+        f"Single passes of the first run on `{dataset}` in milliseconds: their number, mean, standard deviation, "
+        "quantiles and maximum; outliers are kept. T is the number of draws of a pass."
+    )
+    frame = pd.DataFrame(rows, columns=columns)
+    return Table(caption, frame, name=f"latency-passes-{dataset}", folded=True, paper_caption=paper)
 
 
 def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> list[Block]:

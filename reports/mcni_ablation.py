@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, stats, style
 from bench.reports._variants import Options, swept, variants_of
-from bench.reports._words import arrow, direction
+from bench.reports._words import arrow, better_in_words, direction
 
 Compared = Mapping[tuple[str, str, str], stats.DatasetComparison]  # by variant, dataset and metric
 MOST_NAMED = 3  # variants in a caption, per metric
@@ -118,7 +118,12 @@ def _table(
     for metric in metrics:
         means = rows[rows["metric"] == metric.name].groupby("method")["value"].mean()
         data[metric.name] = [_cell(means.get(label), compared.get((label, dataset, metric.name))) for label in changes]
-    return Table(f"{dataset}: what each option changes", pd.DataFrame(data))
+    paper = (
+        f"Variants on `{dataset}`: mean over repeats and, in parentheses, the mean of the differences to the reference "
+        "on the same split and seed with the ends of its 95 % interval, each by itself and without correction for the "
+        f"number of comparisons. {better_in_words(metrics)} A dash: without a value."
+    )
+    return Table(f"{dataset}: what each option changes", pd.DataFrame(data), paper_caption=paper)
 
 
 def _cell(mean: float | None, row: stats.DatasetComparison | None) -> str:

@@ -18,6 +18,11 @@ FIGURES = (
     ("Figure 2", "softmax outputs under growing noise", "Softmax under noise", "softmax"),
     ("Figure 3", "risk-coverage curves of Boston, Kin8nm and CIFAR-10", "Risk and coverage", "uci"),
 )
+CLAIMS = (
+    "Claims of the paper and our verdicts. Reproduced: a test at 5 % shows it; not reproduced: a test shows the "
+    "contrary, or equivalence where superiority is claimed; cannot be decided: neither. Under departures: our run "
+    "differs from the protocol in stated points."
+)
 
 
 @dataclass(frozen=True)
@@ -130,10 +135,11 @@ def _rules(experiment: Mapping[str, Any], protocol: Protocol) -> Table:
 def _claims(judged: Sequence[JudgedClaim]) -> list[Block]:
     """Return the claims that some suite can decide, and, folded, those that none can."""
     spoken, silent = ([one for one in judged if (one.found is not None) == known] for known in (True, False))
-    tables: list[Block] = [Table("Claims of the paper", _claim_rows(spoken), name="claims")]
+    tables: list[Block] = [Table("Claims of the paper", _claim_rows(spoken), name="claims", paper_caption=CLAIMS)]
     if silent:
         caption = "Claims that no suite of this page can decide"
-        tables.append(Table(caption, _claim_rows(silent), name="claims-not-run", folded=True))
+        paper = f"{caption}. {CLAIMS}"
+        tables.append(Table(caption, _claim_rows(silent), name="claims-not-run", folded=True, paper_caption=paper))
     return tables
 
 
@@ -182,7 +188,11 @@ def _table(table: Mapping[str, Any], found: Found) -> Table:
     data = data[[c for c in data.columns if not c.startswith("ours") or (data[c] != "–").any()]]
     tidy, name = pd.DataFrame(numbers, columns=columns), table["name"]
     caption = f"{name}: {table['title']}"
-    return Table(caption, data, name=f"paper-{name}", numbers=tidy, folded=len(rows) > 12)
+    paper = (
+        f"{caption}, as the {source} states it and as we measured it: mean ± standard deviation over repeats. A column "
+        '"ours" names the metric of ours that is computed as the value beside it. A dash: without a value.'
+    )
+    return Table(caption, data, name=f"paper-{name}", numbers=tidy, folded=len(rows) > 12, paper_caption=paper)
 
 
 def _pair(mean: float, spread: float) -> str:

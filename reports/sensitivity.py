@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, declaration, plural, stats, style
 from bench.reports._trade_off import OWN, RANGE, AtWidth, Curve, Settings, at_equal_width, curve_of, settings_against
 from bench.reports._variants import COVERAGE, WIDTH, swept
-from bench.reports._words import band, labelled, probability
+from bench.reports._words import band, better_in_words, labelled, probability
 
 INTRODUCTION = (
     "Each method over the levels of its noise: a curve per method, from little noise (narrow intervals) to much. A "
@@ -70,6 +70,12 @@ def _at_equal_width(dataset: str, a: Curve, b: Curve, cells: pd.DataFrame) -> li
         f"{dataset}: {a.sweep.plugin} minus {b.sweep.plugin} at equal width (mpiw), mean of the differences on the "
         f"same repeat [95 % interval]; p corrected over the {plural(len(tested), 'test')} of this table (Holm)"
     )
+    paper = (
+        f"`{a.sweep.plugin}` minus `{b.sweep.plugin}` at equal width of the intervals (MPIW) on `{dataset}`: coverage "
+        "of both, and the mean of the differences on the same repeat [95 % interval]. Better is a higher "
+        "coverage, a lower Winkler score and a lower CRPS. p: corrected over the "
+        f"{plural(len(tested), 'test')} of this table (Holm)."
+    )
     numbers = [
         {"width": at.width, "metric": metric, "mean": row.mean_a, "reference": row.mean_b, **_numbers(row)}
         for at in found
@@ -79,7 +85,7 @@ def _at_equal_width(dataset: str, a: Curve, b: Curve, cells: pd.DataFrame) -> li
     name = f"equal-width-{dataset}-{a.sweep.plugin}"
     return [
         Text(_sentence(dataset, a, b, found)),
-        Table(caption, pd.DataFrame(rows), name=name, numbers=pd.DataFrame(numbers)),
+        Table(caption, pd.DataFrame(rows), name=name, numbers=pd.DataFrame(numbers), paper_caption=paper),
     ]
 
 
@@ -171,7 +177,11 @@ def _levels(dataset: str, curves: Sequence[Curve]) -> Table:
             data.append({**own, **texts})
     caption = f"{dataset}: mean over repeats at each level [95 % interval]"
     frames = [pd.DataFrame(rows) for rows in (data, numbers)]
-    return Table(caption, frames[0], name=f"levels-{dataset}", numbers=frames[1], folded=True)
+    paper = (
+        f"Each level of the noise on `{dataset}`: mean over repeats [95 % interval]. "
+        f"{better_in_words(declaration(metric) for metric in curves[0].values)}"
+    )
+    return Table(caption, frames[0], name=f"levels-{dataset}", numbers=frames[1], folded=True, paper_caption=paper)
 
 
 def _summary(values: Array, metric: str) -> tuple[Array, Array, Array]:

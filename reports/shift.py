@@ -10,7 +10,7 @@ import pandas as pd
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
 from bench.reports._highlights import about_grey, highlighted, line_of
 from bench.reports._lost_cells import best_method, lost_cells
-from bench.reports._words import arrow, band, labelled, methods_of, named, parts_of
+from bench.reports._words import arrow, band, better_in_words, labelled, methods_of, named, parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,7 +167,12 @@ def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:
     means = groups["value"].mean().unstack("base")
     table = means[[name for name in names if name in means.columns]].reset_index()
     table = table.sort_values(["corruption", "severity"], kind="stable", ignore_index=True)
-    return Table(f"{dataset}: means by corruption and severity", table, name=f"shift-{dataset}", folded=True)
+    caption = f"{dataset}: means by corruption and severity"
+    paper = (
+        f"`{dataset}` under shift: means over seeds by corruption and severity; severity 0 is the clean test set, "
+        f"{ALL} the mean over corruptions. {better_in_words(metrics)} A dash: without a value."
+    )
+    return Table(caption, table, name=f"shift-{dataset}", folded=True, paper_caption=paper)
 
 
 def _detection(frame: pd.DataFrame) -> list[Block]:
@@ -182,8 +187,9 @@ def _detection(frame: pd.DataFrame) -> list[Block]:
     table = cells.unstack("foreign").reset_index()
     numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
     caption = "AUROC of the uncertainty for telling foreign data from test data (higher is better, 0.5 is chance)"
+    paper = f"{caption}: mean ± standard deviation over seeds; the columns are the kinds of foreign data."
     return [
-        Table(caption, table, name="foreign-data", numbers=numbers.reset_index()),
+        Table(caption, table, name="foreign-data", numbers=numbers.reset_index(), paper_caption=paper),
         *_detection_table(pd.DataFrame(known[known["base"].str.startswith("ood_")])),
     ]
 

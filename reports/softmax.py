@@ -100,4 +100,8 @@ def _flips(results: Results, dataset: str, cells: pd.DataFrame, found: dict[str,
             }
         )
     caption = f"{dataset}: noise at which the mean prediction flips (higher is better; runs that never flip have none)"
-    return Table(caption, pd.DataFrame(rows), name=f"flip-level-{dataset}")
+    paper = (
+        f"Standard deviation of the noise on an image of `{dataset}` at which the mean prediction changes to the rival "
+        "class: mean and standard deviation over the runs in which it does; higher is better. A dash: it never does."
+    )
+    return Table(caption, pd.DataFrame(rows), name=f"flip-level-{dataset}", paper_caption=paper)

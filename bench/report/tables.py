@@ -39,21 +39,19 @@ def _texts(values: Sequence[Any]) -> list[str]:
     whole = all(number == round(number) for number in numbers)
     if not numbers or whole or max(numbers) > MOST_TIMES * min(numbers) or max(numbers) >= 1e6 or min(numbers) < 1e-4:
         return [_text(value) for value in values]
-    # Four digits of the largest, two of the smallest.
+    # Four digits of the largest, three of the smallest.
     largest, smallest = (math.floor(math.log10(each)) for each in (max(numbers), min(numbers)))
-    decimals = max(0, 3 - largest, 1 - smallest)
-    return [
-        f"{value:.{decimals}f}" if isinstance(value, float) and math.isfinite(value) else _text(value)
-        for value in values
-    ]
+    decimals = max(0, 3 - largest, 2 - smallest)
+    return [_text(value, decimals) for value in values]
 
 
-def _text(value: Any) -> str:
-    """Return one cell as text: numbers to four significant digits, a dash for none."""
+def _text(value: Any, decimals: int | None = None) -> str:
+    """Return one cell as text: numbers to so many decimals or to four significant digits, a dash for none."""
     if value is None or value is pd.NA:
         return "–"
     if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4g}"
+        form = ".4g" if decimals is None else f".{decimals}f"
+        return "–" if math.isnan(value) else f"{value:{form}}"
     return str(value)
 
 

@@ -59,7 +59,7 @@ def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
-        ([1.23456, 12.5, -0.5, float("nan")], ["1.23", "12.50", "-0.50", "–"]),
+        ([1.23456, 12.5, -0.5, float("nan")], ["1.235", "12.500", "-0.500", "–"]),
         ([0.9731, 0.98, 0.0], ["0.9731", "0.9800", "0.0000"]),
         ([3.0, 10.0, 250.0], ["3", "10", "250"]),  # whole numbers stay so
         ([0.00001234, 2.5], ["1.234e-05", "2.5"]),  # too far apart for equally many decimals
