@@ -47,10 +47,10 @@ def document(board: Leaderboard, reruns: dict[tuple[str, str], Rerun]) -> dict[s
             "changes": {"alpha": history.alpha, "places": history.cuts},
         },
         "suites": [asdict(suite) for suite in board.suites],
-        "metrics": {name: _metric(name, metric) for name, metric in board.metrics.items()},
+        "metrics": {name: metric_content(name, metric) for name, metric in board.metrics.items()},
         "rows": [_row(row, reruns[row.suite, row.method]) for row in board.rows],
-        "boards": [_board(one) for one in board.boards],
-        "history": [_line(line, settings.level) for line in history.lines],
+        "boards": [board_content(one) for one in board.boards],
+        "history": [line_content(line, settings.level) for line in history.lines],
         "environments": dict(sorted(environments.items())),
         "unlisted": [asdict(one) for one in board.unlisted],
     }
@@ -62,11 +62,13 @@ def _fields(source: object, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names}
 
 
-def _metric(name: str, metric: Metric) -> dict[str, Any]:
+def metric_content(name: str, metric: Metric) -> dict[str, Any]:
+    """Return the declaration of a stored metric."""
     return {"name": name.partition("@")[0], "condition": condition(name), **_fields(metric, *METRIC)}
 
 
-def _line(line: Changing, level: float) -> dict[str, Any]:
+def line_content(line: Changing, level: float) -> dict[str, Any]:
+    """Return one line of the history: its points and its change points."""
     return {
         **_fields(line.series.label, "suite", "dataset", "method"),
         "metric": line.series.metric,
@@ -94,6 +96,20 @@ def _name(environment: Any) -> str:
     return hashlib.blake2b(json.dumps(environment, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
+def _sources(row: Row) -> dict[str, Any]:
+    return {
+        "code": row.codes,
+        "devices": row.devices,
+        "environments": sorted({_name(environment) for environment in _environments(row)}),
+        "finished": [iso_time(row.started), iso_time(row.finished)],
+    }
+
+
+def row_sources(row: Row) -> dict[str, Any]:
+    """Return where a row comes from, in short: the document has the rest under the same suite, dataset and method."""
+    return {**_fields(row, "suite", "dataset", "method", "planned", "seeds"), **_sources(row)}
+
+
 def _row(row: Row, again: Rerun) -> dict[str, Any]:
     spec = {name: value for name, value in row.spec.plain().items() if name not in REPEATED}
     return {
@@ -101,16 +117,14 @@ def _row(row: Row, again: Rerun) -> dict[str, Any]:
         "plugins": {kind: spec.pop(kind) for kind in ("dataset", "method")},
         **spec,
         **_fields(row, "planned", "states", "seeds", "data"),
-        "code": row.codes,
-        "devices": row.devices,
-        "environments": sorted({_name(environment) for environment in _environments(row)}),
-        "finished": [iso_time(row.started), iso_time(row.finished)],
+        **_sources(row),
         "cpu_seconds": row.cpu_seconds,
         "rerun": again.lines,
     }
 
 
-def _board(board: Board) -> dict[str, Any]:
+def board_content(board: Board) -> dict[str, Any]:
+    """Return a board with its entries, the best first."""
     fields = _fields(board, "suite", "task", "dataset", "metric", "device", "datasets", "test", "notes")
     fields |= _fields(board, "baseline", "decision")
     return {**fields, "entries": [_entry(entry, board.dataset is None) for entry in board.entries]}

@@ -10,6 +10,7 @@ from bench.leaderboard.plugins import About, about_dataset, about_method
 from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
 from bench.leaderboard.view_boards import BoardView
+from bench.leaderboard.view_files import method_name
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec, inner_spec
 
@@ -30,6 +31,7 @@ def method_page(
         tables[board.overall].append({"board": board, "line": line, "of": len(board.lines)})
     return {
         "title": method,
+        "data": method_name(method),
         "about": _descriptions((row.spec.method for row in rows), registry, about_method),
         "suites": {suite: _suite(suite, method, rows, reruns) for suite in sorted({row.suite for row in rows})},
         "results": tables[False],
@@ -40,15 +42,6 @@ def method_page(
         "correction": found.history.correction,
         "environments": _environments(rows),
     }
-
-
-def method_kinds(rows: Iterable[Row], registry: Registry) -> dict[str, str]:
-    """Return what each method is, by its name: the first line of its plug-in, up to a colon, and what it wraps."""
-    kinds = {}
-    for name, spec in {row.method: row.spec.method for row in rows}.items():
-        kind, inner = about_method(spec, registry).summary.partition(":")[0].rstrip("."), inner_spec(spec)
-        kinds[name] = kind if inner is None else f"{kind or spec.name} around {inner.name}"
-    return kinds
 
 
 def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[str, str], Rerun]) -> dict[str, Any]:

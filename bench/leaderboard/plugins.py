@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.api import Wrapper
 from bench.errors import UserError, raise_if_stop
+from bench.leaderboard.references import Reference, cited_in
 from bench.plugins.building import PluginError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
 from bench.plugins.registry import Kind, Registry
@@ -25,6 +26,11 @@ class About:
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # flaws, and what readers should know
     absent: str = ""  # why there is no description, or why it may not fit
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The publications that the description cites."""
+        return cited_in(" ".join(part.text for part in self.text if not part.equation))
 
 
 def about_method(spec: PluginSpec, registry: Registry) -> About:

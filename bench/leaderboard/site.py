@@ -2,46 +2,59 @@
 
 import json
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
-from bench.leaderboard.pages import dataset_page, method_kinds, method_page
+from bench.leaderboard.equations import equation
+from bench.leaderboard.method_summaries import method_summaries
+from bench.leaderboard.pages import dataset_page, method_page
+from bench.leaderboard.references import linked
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
 from bench.leaderboard.view_boards import BoardView, board_views
+from bench.leaderboard.view_files import data_files, view_files
+from bench.leaderboard.view_tables import TableView, table_views
 from bench.machine.files import write_output
 from bench.plugins.registry import Registry
 from bench.web.names import file_name
-from bench.web.templating import templates
+from bench.web.templating import SCRIPT, page_script, templates
 
 
 def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
-    """Write `index.html`, `history.html`, a page per method and dataset, and `leaderboard.json`; return the files."""
+    """Write the pages, the data of every view and `leaderboard.json`; return the files, `index.html` first."""
     reruns = _reruns(found, registry)
-    boards = board_views(found, method_kinds(found.rows, registry))
+    summaries = method_summaries(found.rows, registry)
+    boards = board_views(found, summaries)
+    tables = table_views(boards, summaries)
     lines = [line_view(line, found.settings.level) for line in found.history.lines]
     environment = templates("bench.history", "bench.leaderboard")
+    environment.globals |= page_script(SCRIPT, files("bench.leaderboard") / "templates" / "site.js")
+    environment.filters |= {"equation": equation, "linked": linked, "data_files": data_files}
 
     def render(template: str, page: dict[str, Any], root: str = "") -> str:
         return environment.get_template(template).render(page, root=root)
 
-    files: dict[str, str | bytes] = {
-        "index.html": render("index.html", _index(found, boards)),
+    contents: dict[str, str | bytes] = {
+        "index.html": render("index.html", _index(found, boards, tables)),
         "history.html": render("history.html", {**page_content(found.history, lines), "title": "History"}),
         "leaderboard.json": json.dumps(document(found, reruns), ensure_ascii=False, allow_nan=False) + "\n",
     }
-    for method in sorted({row.method for row in found.rows}):
+    methods = sorted({row.method for row in found.rows})
+    for method in methods:
         page = method_page(method, found, boards, lines, reruns, registry)
-        files[f"methods/{file_name(method)}.html"] = render("method.html", page, "../")
+        contents[f"methods/{file_name(method)}.html"] = render("method.html", page, "../")
     for dataset in sorted({row.dataset for row in found.rows}):
         page = dataset_page(dataset, found, boards, registry)
-        files[f"datasets/{file_name(dataset)}.html"] = render("dataset.html", page, "../")
-    files |= {again.file: again.content for again in reruns.values() if again.file}
-    files |= {name: content for again in reruns.values() for name, content in again.plugins.items()}
-    return [write_output(out / name, content) for name, content in files.items()]
+        contents[f"datasets/{file_name(dataset)}.html"] = render("dataset.html", page, "../")
+    views = [*([board] for board in found.boards), *(table.every for table in tables)]
+    contents |= view_files(found, views, methods)
+    contents |= {again.file: again.content for again in reruns.values() if again.file}
+    contents |= {name: content for again in reruns.values() for name, content in again.plugins.items()}
+    return [write_output(out / name, content) for name, content in contents.items()]
 
 
 def _reruns(found: Leaderboard, registry: Registry) -> dict[tuple[str, str], Rerun]:
@@ -51,7 +64,7 @@ def _reruns(found: Leaderboard, registry: Registry) -> dict[tuple[str, str], Rer
     return {place: rerun(own, registry, found.plugins) for place, own in by_method.items()}
 
 
-def _index(found: Leaderboard, boards: list[BoardView]) -> dict[str, Any]:
+def _index(found: Leaderboard, boards: list[BoardView], tables: list[TableView]) -> dict[str, Any]:
     names = {f"{kind}s": sorted({getattr(row, kind) for row in found.rows}) for kind in ("method", "dataset")}
     counts = {
         "results": sum(len(row.sources) for row in found.rows),
@@ -59,7 +72,7 @@ def _index(found: Leaderboard, boards: list[BoardView]) -> dict[str, Any]:
         "changes": sum(len(line.changes) for line in found.history.lines),
     }
     lists = {"codes": sorted({code for row in found.rows for code in row.codes}), "unlisted": _unlisted(found.unlisted)}
-    return {"title": "Leaderboard", "found": found, "boards": boards, **names, **lists, **counts}
+    return {"title": "Leaderboard", "found": found, "boards": boards, "tables": tables, **names, **lists, **counts}
 
 
 def _unlisted(unlisted: Sequence[Unlisted]) -> list[dict[str, Any]]:

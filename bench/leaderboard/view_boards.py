@@ -10,14 +10,17 @@ from markupsafe import Markup
 from bench.leaderboard.against import Against
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
+from bench.leaderboard.method_summaries import MethodSummary
+from bench.leaderboard.view_files import view_name
 from bench.metrics import Metric
 from bench.web.names import better_values, metric_name
 from bench.web.numbers import decimal_places, format_interval, format_number
 from bench.web.svg import Axis, draw_interval, draw_lanes, draw_scale, fit_axis, grid_background
 
 NOTHING = Markup("")
+ARROWS = {"lower": "↓ better", "higher": "↑ better"}
 MANY_GROUPS = 12  # lanes that fit a table; with more groups their letters are printed
-Places = Mapping[Any, Mapping[str, int | None]]  # by suite, metric, device and dataset, then by method
+Places = Mapping[Any, "Mapping[str, Cell]"]  # by suite, metric, device and dataset, then by method
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Cell:
     interval: str = ""
     picture: Markup = NOTHING
     remark: str = ""
+    won: bool = False  # first, where others are not
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,14 @@ class EntryView:
     """One method on a board."""
 
     entry: Entry
-    kind: str  # what the method is, in a few words
+    summary: MethodSummary
     place: str
     lanes: Markup
     value: Cell
     behind: Cell
     against: Cell  # the baseline: the verdict, and its difference or what is expected of another dataset
     repeats: str
-    places: tuple[str, ...]  # on an overall board: the place on every dataset
+    places: tuple[Cell, ...]  # on an overall board: the place on every dataset, and the mean there as its remark
 
     @property
     def method(self) -> str:
@@ -99,6 +103,26 @@ class BoardView:
         return self.board.dataset is None
 
     @property
+    def data(self) -> str:
+        """The name of its files, without their ending."""
+        return view_name([self.board])
+
+    @property
+    def title(self) -> str:
+        """What it shows, in words."""
+        return f"{self.name} {place_text(self.board)}"
+
+    @property
+    def decided(self) -> bool:
+        """Whether a method was shown to be worse than another one."""
+        return is_decided(self.board)
+
+    @property
+    def arrow(self) -> str:
+        """The direction of better values, as a sign."""
+        return f"→ {self.metric.target:g}" if self.metric.target is not None else ARROWS.get(self.metric.direction, "")
+
+    @property
     def laned(self) -> bool:
         """Whether groups are drawn as bars in lanes, rather than printed as letters."""
         return self.groups <= MANY_GROUPS
@@ -116,19 +140,56 @@ class BoardView:
         return any(column.axis is not None and column.axis.clipped for column in (self.own, self.gap))
 
 
-def board_views(found: Leaderboard, kinds: Mapping[str, str]) -> list[BoardView]:
-    """Return all boards, given what each method is; overall boards have the places on their datasets."""
-    places: dict[Any, Mapping[str, int | None]] = {}
+def board_views(found: Leaderboard, summaries: Mapping[str, MethodSummary]) -> list[BoardView]:
+    """Return all boards, given what each method is; overall boards have the places and means on their datasets."""
+    places: dict[Any, Mapping[str, Cell]] = {}
     for board in found.boards:
-        own = {entry.method: entry.place for entry in board.entries}
+        own = _on_dataset(board)
         places[board.suite, board.metric, board.device, board.dataset] = own
         # Where a dataset has results of one device only, that is also its board for all devices.
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
     boards = enumerate(found.boards)
-    return [_view(f"b{n}", board, found.metrics[board.metric], places, kinds) for n, board in boards]
+    return [_view(f"b{n}", board, found.metrics[board.metric], places, summaries) for n, board in boards]
 
 
-def _view(key: str, board: Board, metric: Metric, places: Places, kinds: Mapping[str, str]) -> BoardView:
+def _on_dataset(board: Board) -> dict[str, Cell]:
+    """Return the place and the mean of every method on the dataset of a board, for the board over all datasets."""
+    decimals = decimal_places((entry.value, entry.low, entry.high) for entry in board.entries)
+    decided = is_decided(board)
+    return {
+        entry.method: Cell(
+            _place(entry.place),
+            "" if entry.place is None else str(entry.place),
+            remark=format_number(entry.value, decimals),
+            won=decided and entry.place == 1,
+        )
+        for entry in board.entries
+    }
+
+
+def place_text(board: Board) -> str:
+    """Return where a board's values come from, in words."""
+    where = f"over {len(board.datasets)} datasets" if board.dataset is None else f"on {board.dataset}"
+    return f"{where}, suite {board.suite}, {board.device or 'all devices'}"
+
+
+def is_decided(board: Board) -> bool:
+    """Return whether a method was shown to be worse than another one: else all that have a place are first."""
+    return any(entry.place not in (None, 1) for entry in board.entries)
+
+
+def is_partial(entry: Entry) -> bool:
+    """Return whether a method lacks values of some repeats, so that its mean is not comparable with the others'."""
+    return entry.repeats < entry.planned
+
+
+def distance_to_sort(view: BoardView, line: EntryView) -> str:
+    """Return a value to sort a column by: the mean, or its distance to the target where the metric has one."""
+    target = None if view.overall else view.metric.target
+    return line.value.number if target is None else _to_sort(abs(line.entry.value - target))
+
+
+def _view(key: str, board: Board, metric: Metric, places: Places, summaries: Mapping[str, MethodSummary]) -> BoardView:
     overall = board.dataset is None
     values = [(entry.score if overall else entry.value, entry.low, entry.high) for entry in board.entries]
     gaps = [entry.behind or (math.nan, math.nan, math.nan) for entry in board.entries]
@@ -139,22 +200,27 @@ def _view(key: str, board: Board, metric: Metric, places: Places, kinds: Mapping
     lines = []
     for entry in board.entries:
         lanes = draw_lanes(letters, entry.groups, MANY_GROUPS)
-        lines.append(_entry(entry, kinds.get(entry.method, ""), board, own, gap, lanes, places))
+        summary = summaries.get(entry.method, MethodSummary())
+        lines.append(_entry(entry, summary, board, own, gap, lanes, places))
     return BoardView(key, board, metric, tuple(lines), len(letters), own, gap)
 
 
-def _entry(entry: Entry, kind: str, board: Board, own: Column, gap: Column, lanes: Markup, places: Places) -> EntryView:
+def _entry(
+    entry: Entry, summary: MethodSummary, board: Board, own: Column, gap: Column, lanes: Markup, places: Places
+) -> EntryView:
     if board.dataset is None:
         value = own.cell(entry.score, entry.low, entry.high)
         value = replace(value, text=f"{entry.value:.2f}", number=_to_sort(entry.value))
     else:
         value = own.cell(entry.value, entry.low, entry.high)
+    if is_partial(entry):  # sorted below the others, whatever the direction
+        value = replace(value, number="")
     behind = gap.cell(*entry.behind, sign=True) if entry.behind else Cell(number="" if entry.place is None else "0")
     repeats = str(entry.repeats) if entry.repeats == entry.planned else f"{entry.repeats} of {entry.planned}"
     others = [places.get((board.suite, board.metric, board.device, name), {}) for name in board.datasets]
-    on_datasets = tuple(_place(of_dataset.get(entry.method)) for of_dataset in others)
+    on_datasets = tuple(of_dataset.get(entry.method, Cell("–")) for of_dataset in others)
     against = _against(entry, board, gap)
-    return EntryView(entry, kind, _place(entry.place), lanes, value, behind, against, repeats, on_datasets)
+    return EntryView(entry, summary, _place(entry.place), lanes, value, behind, against, repeats, on_datasets)
 
 
 def _against(entry: Entry, board: Board, gap: Column) -> Cell:

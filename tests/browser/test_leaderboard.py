@@ -26,7 +26,7 @@ def chosen(page: Page) -> Any:
 
 def names(page: Page) -> list[str]:
     """The methods of the board that is shown, from top to bottom."""
-    found: list[str] = chosen(page).locator("tbody tr:visible th a").all_inner_texts()
+    found: list[str] = chosen(page).locator("tbody tr:visible th > a").all_inner_texts()
     return found
 
 
@@ -90,7 +90,7 @@ def test_choices_offer_what_there_is(open_page: Open, site: Path) -> None:
     assert names(page) == ["pep"]
     page.select_option("select[name=suite]", "digits-study")
     assert page.eval_on_selector("select[name=task]", options) == ["classification"]
-    assert page.eval_on_selector("select[name=metric]", options) == ["accuracy", "ece"]
+    assert page.eval_on_selector("select[name=metric]", options) == ["all metrics", "accuracy", "ece"]
     assert page.eval_on_selector("select[name=dataset]", options) == ["all datasets", "digits", "two-moons"]
 
 
@@ -98,11 +98,14 @@ def test_sorting(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html", anchor="#dataset=yacht&metric=nll").page
     board = chosen(page)
     header = board.locator("th", has=page.get_by_role("button", name="Mean", exact=True))
-    numbers = "all => all.map((one) => Number(one.dataset.v))"
+    values = "all => all.map((one) => one.dataset.v)"
 
     def column() -> list[float]:
-        found: list[float] = board.locator("tbody tr td:nth-child(5)").evaluate_all(numbers)
-        return found
+        # A method that diverged in some repeats has no value to sort by, and stays below the others.
+        found: list[str] = board.locator("tbody tr td:nth-child(5)").evaluate_all(values)
+        assert found[-1] == ""
+        assert names(page)[-1] == "sgld"
+        return [float(value) for value in found[:-1]]
 
     before = column()
     header.get_by_role("button").click()
@@ -146,6 +149,69 @@ def test_a_choice_is_an_address(open_page: Open, site: Path) -> None:
     assert chosen(again).locator("h2").inner_text() == "accuracy on digits"
 
 
+def test_search_order_and_columns_are_part_of_the_address(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", anchor="#suite=regression-study&dataset=boston").page
+    assert chosen(page).locator("h2").inner_text() == "All metrics on boston"
+    page.fill("input[name=find]", "noise injection")  # what a method is, not its name
+    assert set(names(page)) == {"mcni-fixed", "mcni-learned"}
+    chosen(page).get_by_role("button", name="nll").click()
+    page.get_by_text("Columns: 3 of 3 metrics").click()
+    page.locator("#columns").get_by_label("picp").uncheck()
+    address = page.evaluate("location.hash")
+    assert "find=noise+injection" in address
+    assert "sort=nll" in address
+    assert "columns=rmse+nll" in address
+    again = open_page(site / "index.html", anchor=address).page
+    assert names(again) == names(page)
+    assert chosen(again).locator("thead th:visible").count() == 3
+    expect(chosen(again).locator("th[aria-sort=ascending] .sort")).to_have_text("nll")
+    again.evaluate("location.hash = 'suite=regression-study&dataset=boston'")
+    expect(chosen(again).locator("thead th:visible")).to_have_count(4)
+    expect(chosen(again).locator("th[aria-sort]")).to_have_count(0)
+    assert len(names(again)) == 9
+
+
+def test_several_metrics_stand_side_by_side_with_the_places_of_their_boards(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", anchor="#suite=regression-study&dataset=yacht").page
+    boards = json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"]
+    own = {b["metric"]: {e["method"]: e for e in b["entries"]} for b in boards if b["dataset"] == "yacht"}
+    metrics = chosen(page).locator("thead .sort").all_inner_texts()[1:]
+    assert metrics == ["rmse", "nll", "picp"]
+    for line in chosen(page).locator("tbody tr").all():
+        method = line.locator("th > a").inner_text()
+        for metric, cell in zip(metrics, line.locator("td").all(), strict=True):
+            entry, words = own[metric][method], cell.inner_text().split()
+            assert float(words[0]) == pytest.approx(entry["mean"], abs=0.01)
+            assert str(cell.locator(".rank").text_content()).split()[-1][-1] == str(entry["place"] or "–")
+            # A mean without all repeats is marked, and never sorted among the others.
+            assert (cell.get_attribute("data-v") == "") is (entry["repeats"] < entry["planned"])
+    accuracy = open_page(site / "index.html", anchor="#suite=digits-study&dataset=digits").page
+    header = chosen(accuracy).locator("th[data-key=accuracy]")
+    header.get_by_role("button").click()
+    expect(header).to_have_attribute("aria-sort", "descending")  # the best first
+
+
+def test_the_order_of_a_method_page_is_part_of_its_address(open_page: Open, site: Path) -> None:
+    path = site / "methods" / "deep-ensemble.html"
+    page = open_page(path).page
+    page.select_option("form select[name=metric]", "picp")
+    page.locator("#results-table").get_by_role("button", name="Mean").click()
+    again = open_page(path, anchor=page.evaluate("location.hash")).page
+    rows = "#results-table tbody tr:visible"
+    assert again.locator(rows).all_inner_texts() == page.locator(rows).all_inner_texts()
+    assert again.locator(rows).count() == 4  # one of the three datasets is also shown by device
+
+
+def test_every_view_has_its_data(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", anchor="#suite=regression-study&dataset=yacht&metric=rmse").page
+    links = chosen(page).locator(".data a")
+    assert [link.text_content() for link in links.all()] == [
+        f"{kind} of rmse on yacht, suite regression-study, Made CPU" for kind in ("CSV", "JSON")
+    ]
+    content = (site / str(links.nth(0).get_attribute("href"))).read_text("utf-8")
+    assert content.count("\n") == 1 + len(names(page))
+
+
 def test_the_theme_is_chosen_and_kept(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html", scheme="light").page
     light = background(page)
@@ -168,7 +234,7 @@ def test_everything_is_reached_by_the_keyboard(open_page: Open, site: Path) -> N
             page.evaluate("(document.activeElement.name || '') + ' ' + document.activeElement.textContent.slice(0, 40)")
         )
     assert reached[0] == " Skip to the results"
-    order = ["theme", " Which, and why", "suite", "task", "dataset", "metric", "device", "find", " Place", " Method"]
+    order = ["theme", " Which, and why", "suite", "task", "dataset", "metric", "device", "find", " Columns", " Method"]
     places = [next(i for i, text in enumerate(reached) if text.startswith(wanted)) for wanted in order]
     assert places == sorted(places)
     assert any(text == " deep-ensemble" for text in reached)
@@ -176,9 +242,12 @@ def test_everything_is_reached_by_the_keyboard(open_page: Open, site: Path) -> N
 
 def test_without_scripts_all_boards_are_there(open_page: Open, site: Path) -> None:
     page = open_page(site / "index.html", scripts=False).page
-    count = len(json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"])
-    assert page.locator(".board:visible").count() == count > 10
+    boards = json.loads((site / "leaderboard.json").read_text("utf-8"))["boards"]
+    places = {(b["suite"], b["task"], b["dataset"], b["device"]) for b in boards}
+    assert page.locator(".board:visible").count() == len(boards) + len(places) > 10
     assert page.locator("form:visible").count() == 0
+    assert page.locator("#columns:visible").count() == 0
+    assert page.locator(".many").first.locator("thead th:visible").count() == 4
 
 
 def test_rows_that_are_not_listed_are_told(open_page: Open, site: Path) -> None:

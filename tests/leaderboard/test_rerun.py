@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.leaderboard import collect
-from bench.leaderboard.pages import method_kinds
+from bench.leaderboard.method_summaries import method_summaries
 from bench.leaderboard.rerun import rerun, suite_text, toml
 from bench.leaderboard.rows import Row, list_rows
 from bench.leaderboard.site import write_site
@@ -131,7 +131,7 @@ def test_the_inner_method_of_a_wrapper_is_written_with_its_options_and_restored_
     registry = Registry([write_plugin("my_inner", INNER)])
     suite = load_suite(str(path))
     rows = rows_of(suite, registry, store)
-    assert method_kinds(rows, registry) == {"wrapped": "Split conformal prediction around my-inner"}
+    assert method_summaries(rows, registry)["wrapped"].kind == "Split conformal prediction around my-inner"
     text = suite_text(rows, 1)
     assert tomllib.loads(text)["methods"]["wrapped"]["method"] == {"name": "my-inner", "size": 4}
     path.write_text(text, "utf-8")

@@ -33,8 +33,8 @@
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
   }
   document.querySelectorAll("table .sort").forEach((button) => button.addEventListener("click", () => {
-    const header = button.closest("th");
-    sort(header, header.getAttribute("aria-sort") === "ascending");
+    const header = button.closest("th"), present = header.getAttribute("aria-sort");
+    sort(header, present ? present === "ascending" : header.dataset.first === "descending");
   }));
 
   // One filter above a table: rows of one metric.
@@ -52,55 +52,4 @@
       status.textContent = count + (count === 1 ? " row" : " rows");
     });
   });
-
-  // The index: one board at a time. Every choice offers only what the choices before it leave.
-  const form = document.getElementById("choose");
-  const boards = Array.from(document.querySelectorAll(".board"));
-  if (!form || !boards.length) return;
-  const order = ["suite", "task", "dataset", "metric", "device"];
-  const words = {
-    dataset: (board) => board.dataset.dataset || "all datasets",
-    metric: (board) => board.dataset.metricName,
-    device: (board) => board.dataset.device || "all devices",
-  };
-  function show(announce) {
-    let left = boards;
-    for (const name of order) {
-      const select = form.elements[name], wanted = select.value, options = new Map();
-      for (const board of left) {
-        if (!options.has(board.dataset[name])) options.set(board.dataset[name], (words[name] || ((b) => b.dataset[name]))(board));
-      }
-      select.replaceChildren(...Array.from(options, ([value, text]) => new Option(text, value)));
-      if (options.has(wanted)) select.value = wanted;
-      select.closest("label").hidden = (name === "suite" || name === "task") && options.size < 2 &&
-        new Set(boards.map((board) => board.dataset[name])).size < 2;
-      left = left.filter((board) => board.dataset[name] === select.value);
-    }
-    const chosen = left[0], find = form.elements.find.value.trim().toLowerCase();
-    boards.forEach((board) => board.classList.toggle("chosen", board === chosen));
-    let count = 0;
-    for (const line of chosen.querySelector("tbody").rows) {
-      line.hidden = find !== "" && !line.dataset.name.toLowerCase().includes(find);
-      count += !line.hidden;
-    }
-    if (!announce) return;
-    document.getElementById("status").textContent = count + (count === 1 ? " method, " : " methods, ") + chosen.querySelector("h2").textContent;
-    const state = new URLSearchParams(order.map((name) => [name, form.elements[name].value]));
-    try { history.replaceState(null, "", "#" + state); } catch (refused) { /* not for pages from a file, in some browsers */ }
-  }
-  function restore() {
-    const state = new URLSearchParams(location.hash.slice(1));
-    show(false);
-    for (const name of order) {
-      if (!state.has(name)) continue;
-      form.elements[name].value = state.get(name);
-      show(false);
-    }
-  }
-  form.hidden = false;
-  form.addEventListener("submit", (event) => event.preventDefault());
-  order.forEach((name) => form.elements[name].addEventListener("change", () => show(true)));
-  form.elements.find.addEventListener("input", () => show(true));
-  window.addEventListener("hashchange", restore);
-  restore();
 })();
