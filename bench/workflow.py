@@ -280,11 +280,14 @@ def write_leaderboard(
     plugins: Files = (),
     version: str = "",
     frozen: str | Path | None = None,
+    repository: str | None = None,
 ) -> "tuple[Path, Leaderboard]":
     """Write a store as a static site; return its page, `index.html`, and what it lists.
 
     `version` names the boards. `frozen` is the leaderboard.json of a version that is continued: its places are kept.
+    Commits are links to `repository`, a web address; None: to the remote 'origin' of the current folder, if it has one.
     """
+    from bench.history.repository import find_repository
     from bench.leaderboard import collect
     from bench.leaderboard.frozen import read_frozen
     from bench.leaderboard.site import write_site
@@ -293,11 +296,12 @@ def write_leaderboard(
     if version and frozen:
         raise UserError(f"--version {version} with --frozen {frozen}: a site that continues a version has its name")
     kept = None if frozen is None else read_frozen(frozen)
+    place = find_repository(repository)
     registry = registry_of(plugins)
     with using_metrics(registry.metrics):
         with _opened(store) as opened:
             found = collect(opened, suites, metrics, version=version, frozen=kept)
-        return write_site(found, registry, Path(out))[0], found
+        return write_site(found, registry, Path(out), place)[0], found
 
 
 def merge_stores(store: StoreSource, other: StoreSource) -> "Merged":

@@ -29,7 +29,7 @@ class Uci(Dataset):
     `splits = "gap"` holds out the middle third of feature 0, 1, 2, ... instead, `"80/20"` a random fifth of the rows.
     """
 
-    splits: Literal["standard", "gap", "80/20"] = "standard"
+    splits: Literal["standard", "gap", "80/20"] = "standard"  # published, or a gap, or random ones
 
     task = "regression"
     licence = "CC BY-NC 4.0 for the collection; the data belong to their donors"

@@ -30,9 +30,9 @@ class Cifar10(Dataset):
     """Images of shape `[3, 32, 32]`, pixels from 0 to 1."""
 
     title = "CIFAR-10"
-    shift: str = "none"
-    severity: int = 3
-    noise: float = 0.0
+    shift: str = "none"  # of the test images: a corruption, a foreign set, or none
+    severity: int = 3  # of the corruption, 1 to 5
+    noise: float = 0.0  # standard deviation of Gaussian noise on the test images
 
     task = "classification"
     repeats = "seeds"

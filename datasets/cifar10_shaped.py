@@ -19,7 +19,7 @@ class Cifar10Shaped(Dataset):
     """Images of shape `[3, 32, 32]` in ten classes."""
 
     title = "CIFAR-10 shaped"
-    test_rows: int = 10_000
+    test_rows: int = 10_000  # images of the test set
 
     task = "classification"
     repeats = "independent"  # costs do not depend on the images

@@ -28,11 +28,11 @@ from bench.datasets._table import classes_of, groups_of, numbers, read_table, ta
 class Csv(Dataset):
     """Any table of numbers; it is checked, and errors name the row and the column."""
 
-    path: str = ""
-    target: str = ""
+    path: str = ""  # of the file
+    target: str = ""  # column that is predicted; '': the last one
     task: Task = "regression"  # type: ignore[misc]  # of all datasets, only this one cannot know it beforehand
-    splits: Literal["random", "gap"] = "random"
-    group: str = ""
+    splits: Literal["random", "gap"] = "random"  # a random tenth held out, or a gap
+    group: str = ""  # column whose values are groups of rows; '': none
 
     source = "the user"
     licence = "the user's"

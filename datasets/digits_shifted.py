@@ -20,9 +20,9 @@ class DigitsShifted(Dataset):
     """Images of shape `[1, 8, 8]`; the test images are shifted."""
 
     title = "Shifted digits"
-    shift: str = "gaussian-noise"
-    severity: int = 3
-    noise: float = 0.0
+    shift: str = "gaussian-noise"  # of the test images: a corruption or a foreign set
+    severity: int = 3  # of the corruption, 1 to 5
+    noise: float = 0.0  # standard deviation of Gaussian noise on the test images
 
     task = "classification"
     source = "scikit-learn, load_digits; UCI 80, archive.ics.uci.edu/dataset/80"

@@ -14,9 +14,9 @@ from bench.api import Dataset, Split
 class RandomRows(Dataset):
     """A table of `features` columns."""
 
-    features: int = 8
-    rows: int = 500
-    test_rows: int = 2000
+    features: int = 8  # inputs of a row
+    rows: int = 500  # of the training set
+    test_rows: int = 2000  # rows of the test set
 
     task = "regression"
     repeats = "independent"

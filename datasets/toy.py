@@ -28,8 +28,8 @@ def truth(x: Array) -> Array:
 class Toy(Dataset):
     """A one-dimensional regression problem with known truth."""
 
-    rows: int = 200
-    test: Literal["same", "fresh"] = "same"
+    rows: int = 200  # points of a sample
+    test: Literal["same", "fresh"] = "same"  # at the training points, or at a second sample
     x: Literal["uniform", "even"] = "uniform"  # where the points are: at random, or at equal distances from -2 to 2
     sample: int | None = None  # the legacy seed of the one sample that all splits are; None: a sample for each
 

@@ -16,9 +16,9 @@ from bench.api import Array, Dataset, Split
 class TwoMoons(Dataset):
     """A two-dimensional classification problem whose boundary can be drawn."""
 
-    rows: int = 300
-    test_rows: int = 1000
-    noise: float = 0.2
+    rows: int = 300  # of the training set
+    test_rows: int = 1000  # rows of the test set
+    noise: float = 0.2  # standard deviation of the points around their moon
 
     task = "classification"
     repeats = "independent"

@@ -65,10 +65,10 @@ def _spread(weight: Tensor, differentiable: bool) -> Tensor:
 class NoisyWeights(Method):
     """Noise on the weights in training and in every draw, of a level that subclasses define."""
 
-    law: Law = "gaussian"
+    law: Law = "gaussian"  # of the noise; all have the same variance
     degrees: int = 5  # of freedom, of Student's t
     multiplicative: bool = False  # scaled by each weight's size instead of its layer's spread
-    noise_in: Literal["both", "train", "test"] = "both"
+    noise_in: Literal["both", "train", "test"] = "both"  # in training and draws, or in one of them only
     sigma_gradient: bool = False  # whether the gradient flows through sigma, too
 
     later = frozenset({"sigma_gradient"})

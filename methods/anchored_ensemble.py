@@ -22,9 +22,9 @@ from bench.methods._bayes import Bayesian, negative_log_likelihood, own, prior_e
 class AnchoredEnsemble(Bayesian):
     """`networks` regularised around their anchors; `noise` is the likelihood's in regression, in training units."""
 
-    networks: int = 5
-    prior: float = 3.0
-    noise: float = 0.5
+    networks: int = 5  # K, trained for one result
+    prior: float = 3.0  # standard deviation of the prior of a weight, times 1 / sqrt(inputs of its unit)
+    noise: float = 0.5  # standard deviation of the likelihood in regression, in training units
 
     look = Look("pink", "--", "P")
     watched = "network"  # the data loss, without the anchor's part

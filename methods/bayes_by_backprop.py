@@ -35,12 +35,12 @@ from bench.methods._bayes import Bayesian, first_noise, negative_log_likelihood,
 class BayesByBackprop(Bayesian):
     """A mean-field Gaussian posterior; `initial` is its first standard deviation as a share of the prior's."""
 
-    prior: float = 3.0
-    initial: float = 0.01
-    noise: float = 0.5
-    learn_noise: bool = True
-    temperature: float = 0.1
-    local_reparameterization: bool = True
+    prior: float = 3.0  # standard deviation of the prior of a weight, times 1 / sqrt(inputs of its unit)
+    initial: float = 0.01  # first standard deviation of the posterior, as a share of the prior's
+    noise: float = 0.5  # first standard deviation of the likelihood in regression, in training units
+    learn_noise: bool = True  # whether the noise of the likelihood is learned, or stays at `noise`
+    temperature: float = 0.1  # weight of the divergence from the prior; 1: the evidence lower bound
+    local_reparameterization: bool = True  # whether training samples outputs of layers instead of weights
 
     title = "Bayes by Backprop"
     look = Look("red", "-", "P")

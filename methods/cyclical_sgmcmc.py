@@ -24,13 +24,13 @@ from bench.methods._langevin import first_samples, kept_samples, langevin, sampl
 class CyclicalSGMCMC(Method):
     """`cycles` warm restarts, `samples` kept from the end of each."""
 
-    cycles: int = 4
-    samples: int = 8
-    exploration: float = 0.7
-    step: float = 0.05
-    prior: float = 3.0
-    noise: float = 0.5
-    learn_noise: bool = True
+    cycles: int = 4  # warm restarts of the step size
+    samples: int = 8  # kept from the end of each cycle
+    exploration: float = 0.7  # share of a cycle without noise
+    step: float = 0.05  # largest step of the dynamics
+    prior: float = 3.0  # standard deviation of the prior of a weight, times 1 / sqrt(inputs of its unit)
+    noise: float = 0.5  # first standard deviation of the likelihood in regression, in training units
+    learn_noise: bool = True  # whether the noise of the likelihood is learned, or stays at `noise`
 
     title = "Cyclical SG-MCMC"
     look = Look("orange", "--", "p")

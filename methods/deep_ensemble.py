@@ -19,7 +19,7 @@ from bench.api import Look, Method
 class DeepEnsemble(Method):
     """`networks` deterministic networks side by side, none of which states a variance."""
 
-    networks: int = 5
+    networks: int = 5  # K, trained for one result
 
     look = Look("pink", "-", "v")
     expected_failures: ClassVar[Mapping[str, str]] = {

@@ -21,7 +21,7 @@ from bench.api import Batch, Look, Method, Net, Tape
 class DropConnect(Method):
     """Weights dropped with probability `rate`."""
 
-    rate: float = 0.1
+    rate: float = 0.1  # probability of dropping a weight
 
     title = "MC DropConnect"
     look = Look("sky", "--", "s")

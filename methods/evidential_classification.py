@@ -29,7 +29,7 @@ EPOCHS = "epochs"  # so many are over
 class EvidentialClassification(Method):
     """One network with a Dirichlet head; `penalty` is the last weight of the divergence."""
 
-    penalty: float = 0.1
+    penalty: float = 0.1  # last weight of the divergence
     annealing: float = 10.0  # epochs
 
     look = Look("orange", "-.", "X")

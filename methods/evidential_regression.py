@@ -31,7 +31,7 @@ LEAST = 1e-6  # of nu, alpha - 1 and beta, which a softplus may round to 0
 class EvidentialRegression(Method):
     """One network with a normal-inverse-gamma head; `penalty` is the weight of the regulariser."""
 
-    penalty: float = 0.01
+    penalty: float = 0.01  # weight of the regulariser
 
     look = Look("orange", ":", "h")
     spread = "aleatoric"  # it is one function; what is not known about it is stated, not drawn

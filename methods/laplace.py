@@ -50,12 +50,12 @@ class Eigen:
 class Laplace(Method):
     """A Gaussian posterior of the given structure, after an ordinary training."""
 
-    structure: Literal["last-layer", "kronecker", "diagonal"] = "last-layer"
-    predictive: Literal["linearised", "sampled"] = "linearised"
-    prior_precision: float | None = None
-    noise: float | None = None
-    tuning: Literal["validation", "marginal-likelihood"] = "validation"
-    precisions: Sequence[float] = tuple(10.0**k for k in range(-3, 5))
+    structure: Literal["last-layer", "kronecker", "diagonal"] = "last-layer"  # how much of the curvature is kept
+    predictive: Literal["linearised", "sampled"] = "linearised"  # draws of the linearised network, or of itself
+    prior_precision: float | None = None  # delta; None: the best of `precisions`
+    noise: float | None = None  # standard deviation in regression; None: of the training residuals
+    tuning: Literal["validation", "marginal-likelihood"] = "validation"  # by what the prior precision is chosen
+    precisions: Sequence[float] = tuple(10.0**k for k in range(-3, 5))  # among which the prior precision is chosen
 
     look = Look("sky", "-", "<")
 

@@ -23,8 +23,8 @@ from bench.methods._batch_statistics import BatchNorm, batch_statistics, norms
 class MCBatchNorm(Method):
     """Batch norm whose statistics are drawn; `batch` should be the size of the batches it was trained on."""
 
-    batch: int = 64
-    batches: int = 50
+    batch: int = 64  # rows of a batch whose statistics are drawn; that of the training, as a rule
+    batches: int = 50  # whose statistics are kept, to draw from
 
     title = "MC batch norm"
     look = Look("brown", "--", "o")

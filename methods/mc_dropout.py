@@ -23,9 +23,9 @@ from bench.methods._dropout import keep
 class MCDropout(Method):
     """Dropout that stays on; `rate` is the probability of dropping a hidden unit, `input_rate` of dropping an input."""
 
-    rate: float = 0.1
-    per_row: bool = False
-    input_rate: float | None = None
+    rate: float = 0.1  # probability of dropping a hidden unit
+    per_row: bool = False  # whether every row of a draw has its own mask
+    input_rate: float | None = None  # probability of dropping an input; None: inputs are kept
 
     title = "MC dropout"
     look = Look("orange", "-", "s")

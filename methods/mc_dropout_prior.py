@@ -27,9 +27,9 @@ from bench.methods._dropout import keep
 class MCDropoutPrior(Bayesian):
     """Dropout of inputs and hidden units at `rate`; `noise` is a standard deviation in training units of the target."""
 
-    rate: float = 0.05
-    noise: float = 0.3
-    length_scale: float = 0.01
+    rate: float = 0.05  # probability of dropping an input or a hidden unit
+    noise: float = 0.3  # standard deviation of the likelihood, in training units
+    length_scale: float = 0.01  # l of the prior, which the weight decay follows from
 
     title = "MC dropout with a prior"
     look = Look("orange", "--", "D")

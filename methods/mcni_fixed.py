@@ -24,7 +24,7 @@ from bench.methods._weight_noise import NoisyWeights
 class MCNIFixed(NoisyWeights):
     """Weight noise of one constant level `alpha`."""
 
-    alpha: float = 0.05
+    alpha: float = 0.05  # level of the noise, in standard deviations of a layer's weights
 
     title = "MCNI (fixed)"
     look = Look("blue", "-", "^")

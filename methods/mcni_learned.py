@@ -27,9 +27,9 @@ from bench.methods._weight_noise import NoisyWeights
 class MCNILearned(NoisyWeights):
     """Weight noise whose levels start at `alpha` and are trained; `penalty` is the paper's lambda."""
 
-    alpha: float = 0.05
-    granularity: Literal["weight", "channel", "layer", "scalar"] = "weight"
-    penalty: float = 0.0
+    alpha: float = 0.05  # first level of the noise, in standard deviations of a layer's weights
+    granularity: Literal["weight", "channel", "layer", "scalar"] = "weight"  # what has a level of its own
+    penalty: float = 0.0  # the paper's lambda, which keeps levels from vanishing
 
     title = "MCNI (learned)"
     look = Look("green", "-", "D")

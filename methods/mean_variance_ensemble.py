@@ -17,7 +17,7 @@ from bench.methods._gaussian_head import GaussianHead
 class MeanVarianceEnsemble(GaussianHead):
     """`networks` networks with Gaussian heads side by side."""
 
-    networks: int = 5
+    networks: int = 5  # K, trained for one result
 
     title = "Mean-variance ensemble"
     look = Look("pink", ":", "<")

@@ -28,8 +28,8 @@ LEVELS = "alpha:"  # one for each place that noise is put
 class PNI(Method):
     """Noise levels that start at `alpha` and are trained with the weights."""
 
-    alpha: float = 0.25
-    where: Literal["weights", "inputs", "activations"] = "weights"
+    alpha: float = 0.25  # first level of the noise, in standard deviations of what it is put on
+    where: Literal["weights", "inputs", "activations"] = "weights"  # the noise is put
 
     title = "PNI"
     look = Look("green", "--", "v")

@@ -33,8 +33,8 @@ LEVELS = (0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99)
 class QuantileRegression(Method):
     """One network with an output per level; `levels` ascend strictly between 0 and 1."""
 
-    levels: tuple[float, ...] = LEVELS
-    tails: Literal["exponential", "flat"] = "exponential"
+    levels: tuple[float, ...] = LEVELS  # of the quantiles, ascending, between 0 and 1
+    tails: Literal["exponential", "flat"] = "exponential"  # what lies beyond the outermost quantiles
 
     look = Look("green", ":", ">")
     spread = "aleatoric"  # it is one function, which states the distribution of the data

@@ -20,7 +20,7 @@ from bench.api import Array, Estimator, Examples, Look, Points, Prediction, Prob
 class RandomForest(Estimator):
     """T draws are the first T trees."""
 
-    trees: int = 100
+    trees: int = 100  # grown for one result
     min_leaf: int = 1  # rows that a leaf holds at least
     features: float = 1.0  # share of the features that a split may choose from
 

@@ -30,13 +30,13 @@ from bench.methods._langevin import first_samples, kept_samples, langevin, sampl
 class SGLD(Method):
     """Langevin samples from the second part of the training."""
 
-    step: float = 0.01
-    burn_in: float = 0.5
-    samples: int = 30
-    preconditioned: bool = False
-    prior: float = 3.0
-    noise: float = 0.5
-    learn_noise: bool = True
+    step: float = 0.01  # of the dynamics
+    burn_in: float = 0.5  # share of the training before the first sample
+    samples: int = 30  # kept, evenly spaced
+    preconditioned: bool = False  # whether steps are scaled by the size of gradients
+    prior: float = 3.0  # standard deviation of the prior of a weight, times 1 / sqrt(inputs of its unit)
+    noise: float = 0.5  # first standard deviation of the likelihood in regression, in training units
+    learn_noise: bool = True  # whether the noise of the likelihood is learned, or stays at `noise`
 
     title = "SGLD"
     look = Look("red", "--", ">")

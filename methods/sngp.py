@@ -63,7 +63,7 @@ class SNGP(Method):
     length_scale: float = 1.0  # of the kernel, in units of the hidden activation
     bound: float = 0.95  # of the spectral norm of hidden weights
     prior: float = 1.0  # standard deviation of a function value
-    noise: float = 0.5
+    noise: float = 0.5  # first standard deviation of the likelihood in regression, in training units
 
     title = "SNGP"
     look = Look("sky", ":", "D")

@@ -29,9 +29,9 @@ ROWS_FOR_BATCH_NORM = 5_000
 class SWAG(Method):
     """Moments of the iterates; `scale` multiplies the covariance (the paper's is 1)."""
 
-    start: float = 0.5
-    rank: int = 20
-    scale: float = 1.0
+    start: float = 0.5  # share of the training after which weights are collected
+    rank: int = 20  # R, the last epochs whose deviations are kept
+    scale: float = 1.0  # of the covariance; the paper's is 1
 
     title = "SWAG"
     look = Look("brown", "-", "X")

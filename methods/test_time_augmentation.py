@@ -22,8 +22,8 @@ from bench.methods._tuning import check_levels, choose
 class TestTimeAugmentation(Method):
     """Noise of one tuned level on the inputs, in draws only."""
 
-    levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-    level: float = 0.05
+    levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # among which validation rows choose
+    level: float = 0.05  # of the noise, where no validation rows are held out
 
     title = "Test-time augmentation"
     look = Look("red", ":", "^")

@@ -26,9 +26,9 @@ from bench.methods._weight_noise import with_noise
 class WeightNoise(Method):
     """Noise in draws only, on activations or weights, in proportion to their spread."""
 
-    where: Literal["activations", "weights"] = "weights"
-    levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-    level: float = 0.05
+    where: Literal["activations", "weights"] = "weights"  # the noise is put
+    levels: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # among which validation rows choose
+    level: float = 0.05  # of the noise, where no validation rows are held out
 
     look = Look("blue", ":", "p")
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import data_option, defaulted, output_option, plugin_option, set_data_folder, suite_argument
+from bench.cli.options import (
+    data_option,
+    defaulted,
+    output_option,
+    plugin_option,
+    repository_option,
+    set_data_folder,
+    suite_argument,
+)
 from bench.cli.output import Command, echo, end
 from bench.counts import plural
 from bench.errors import UserError
@@ -148,8 +156,11 @@ def gate(
 @defaulted(
     "--store", "urls", multiple=True, default=[DEFAULT_URL], metavar="URL", help="A store of results; repeatable."
 )
+@repository_option
 @plugin_option
-def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugins: Sequence[str]) -> None:
+def history(
+    metric: str, out: str, suite: str | None, urls: Sequence[str], repository: str | None, plugins: Sequence[str]
+) -> None:
     """Write how a metric of SUITE went over the versions of the code, with the commits at which it changed.
 
     SUITE may be left out where the stores hold only one.
@@ -157,6 +168,7 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugi
     from contextlib import ExitStack, closing
 
     from bench.history.files import metric_history, write_history
+    from bench.history.repository import find_repository
     from bench.metrics import using_metrics
     from bench.store.store import Store
     from bench.workflow import registry_of
@@ -164,8 +176,9 @@ def history(metric: str, out: str, suite: str | None, urls: Sequence[str], plugi
     with ExitStack() as opened:
         opened.enter_context(using_metrics(registry_of(plugins).metrics))
         stores = [opened.enter_context(closing(Store(url, create=False, writable=False))) for url in urls]
+        place = find_repository(repository)
         found = metric_history(stores, metric, suite)
-        written = write_history(metric, found, Path(out))
+        written = write_history(metric, found, Path(out), place)
     versions = {(version.code, version.plugins) for one in found.lines for version in one.series.versions}
     count = f"{len(found.lines)} series, {plural(len(versions), 'version')}"
     echo(f"{metric}: {count} of code, plug-ins and harness")

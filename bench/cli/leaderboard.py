@@ -9,6 +9,7 @@ from bench.cli.options import (
     output_option,
     plugin_option,
     repeated,
+    repository_option,
     store_option,
     suites_argument,
 )
@@ -23,6 +24,7 @@ from bench.counts import plural
 @repeated("--metric", "metrics", help="Only this metric; repeatable; 'all' for all.  [default: the suite's, and costs]")
 @click.option("--version", default="", metavar="NAME", help="Publish the boards under this name.")
 @click.option("--frozen", metavar="FILE", help="Keep the places of a published leaderboard.json.")
+@repository_option
 @plugin_option
 def leaderboard(
     store: str,
@@ -31,6 +33,7 @@ def leaderboard(
     metrics: Sequence[str],
     version: str,
     frozen: str | None,
+    repository: str | None,
     plugins: Sequence[str],
 ) -> None:
     """Write the stored results as a static site: index.html, one page per method and dataset, leaderboard.json.
@@ -46,7 +49,7 @@ def leaderboard(
     from bench.workflow import write_leaderboard
 
     options = {"suites": suites, "metrics": metrics, "plugins": plugins}
-    page, found = write_leaderboard(store, out, version=version, frozen=frozen, **options)
+    page, found = write_leaderboard(store, out, version=version, frozen=frozen, repository=repository, **options)
     hidden = [one for one in found.unlisted if one.provenance]
     empty = len(found.unlisted) - len(hidden)
     echo(f"leaderboard: {page}, {plural(len(found.rows), 'row')} listed")

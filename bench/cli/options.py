@@ -20,6 +20,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plugin_option = click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A file with plug-ins of your own; may be repeated."
 )
+repository_option = click.option(
+    "--repository", metavar="URL", help="Where commits are linked to.  [default: this folder's remote 'origin']"
+)
 
 
 def suite_argument(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -1,4 +1,4 @@
-"""Messages of commits, from the git repository of this folder."""
+"""Messages and tags of commits, from the git repository of this folder."""
 
 import re
 import subprocess
@@ -21,6 +21,26 @@ def subjects(codes: Iterable[str]) -> dict[str, str]:
         return {}
     known = dict(zip(hashes, _first_lines(answer.stdout), strict=False))
     return {code: known[commit] for code, commit in commits.items() if known.get(commit)}
+
+
+def labels(codes: Iterable[str]) -> dict[str, str]:
+    """Return the tags of those commits that have any, by code; git is called once."""
+    commits = {code: code.removesuffix("-dirty") for code in codes}
+    commits = {code: commit for code, commit in commits.items() if COMMIT.fullmatch(commit)}
+    if not commits:
+        return {}
+    # An annotated tag is an object of its own, whose commit is the peeled one.
+    shown = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname:short)"
+    command = ["git", "for-each-ref", shown, "--sort=version:refname", "refs/tags"]
+    try:
+        answer = subprocess.run(command, capture_output=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    tags = [line.partition(" ") for line in answer.stdout.decode("utf-8", "replace").splitlines()]
+    found = {
+        code: ", ".join(name for full, _, name in tags if full.startswith(commit)) for code, commit in commits.items()
+    }
+    return {code: names for code, names in found.items() if names and not code.endswith("-dirty")}
 
 
 def _first_lines(answer: bytes) -> list[str]:

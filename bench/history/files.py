@@ -12,6 +12,7 @@ from typing import Any
 from bench.csv_cells import harmless_cell
 from bench.errors import UserError, unknown_name
 from bench.history.changes import Changing, Histories, with_changes
+from bench.history.repository import NO_REPOSITORY, Repository
 from bench.history.series import read_series, wanted_labels
 from bench.history.view import line_view, page_content
 from bench.json_values import without_nan
@@ -37,11 +38,16 @@ def metric_history(stores: Sequence[Store], metric: str, suite: str | None = Non
     return with_changes(series)
 
 
-def write_history(metric: str, found: Histories, out: Path) -> list[Path]:
-    """Write `history-METRIC.html` (self-contained), `.json` and `.csv` into a folder; return the files."""
+def write_history(metric: str, found: Histories, out: Path, repository: Repository = NO_REPOSITORY) -> list[Path]:
+    """Write `history-METRIC.html` (self-contained), `.json` and `.csv` into a folder; return the files.
+
+    Commits on the page lead to the repository.
+    """
     name = readable_name(f"history-{metric}")
     paths = [out / f"{name}{ending}" for ending in (".html", ".json", ".csv")]
-    page = templates("bench.history").get_template("history_metric.html")
+    environment = templates("bench.history")
+    environment.globals["commit_address"] = repository.commit
+    page = environment.get_template("history_metric.html")
     content = page_content(found, [line_view(line, LEVEL, seeds=True) for line in found.lines])
     html = page.render(content, title=f"History of {metric_name(metric)}", data=paths[1].name, table=paths[2].name)
     series = [_series(line) for line in found.lines]

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from bench.errors import UserError, unknown_name
 from bench.gate.environment_diff import MACHINE
-from bench.history.commits import subjects
+from bench.history.commits import COMMIT, labels, subjects
 from bench.history.identity import Form, Wanted, form_of, given_parts, lineages
 from bench.metrics import declaration
 from bench.spec.plugin import inner_spec
@@ -27,6 +27,7 @@ from bench.store.store import Store
 from bench.store.tables import cells, environments, metrics
 
 VersionName = tuple[str, str]  # the code, and the versions of plug-ins and harness
+SHORT = 7  # characters of a commit, as git shows them
 Place = tuple[int, str]  # of a cell: the number of its store, and its key
 
 
@@ -40,11 +41,17 @@ class Version:
     finished: float  # when its last one did
     subject: str = ""  # the first line of the commit's message, where this repository has it
     options: tuple[str, ...] = ()  # those in which the versions of a line differ: defaults that changed
+    label: str = ""  # the tags of the commit, where this repository has it
 
     @property
     def name(self) -> str:
         """The code, or "unknown"."""
         return self.code or "unknown"
+
+    @property
+    def short(self) -> str:
+        """The label, or as much of the code as fits an axis."""
+        return self.label or (self.code[:SHORT] if COMMIT.fullmatch(self.code.removesuffix("-dirty")) else self.code)
 
 
 @dataclass(frozen=True)
@@ -179,9 +186,10 @@ def read_series(
                 found[label] = {version: runs[form, version] for version, form in lineage.items()}
     every = [cell for of_label in found.values() for cells in of_label.values() for cell in cells]
     values = _values(stores, every, {metric for names in metrics.values() for metric in names})
-    messages = subjects({cell.version[0] for cell in every})
+    codes = {cell.version[0] for cell in every}
+    messages, tags = subjects(codes), labels(codes)
     pairs = [(label, metric) for label in wanted if label in found for metric in metrics[label.suite]]
-    series = [_series(label, metric, found[label], values[metric], messages) for label, metric in pairs]
+    series = [_series(label, metric, found[label], values[metric], messages, tags) for label, metric in pairs]
     return [each for each in series if len(each.versions) >= max(1, fewest)]
 
 
@@ -226,14 +234,24 @@ def _values(stores: Sequence[Store], runs: Iterable[_Stored], names: Collection[
 
 
 def _series(
-    label: Label, metric: str, runs: Runs, values: Mapping[Place, float], messages: Mapping[str, str]
+    label: Label,
+    metric: str,
+    runs: Runs,
+    values: Mapping[Place, float],
+    messages: Mapping[str, str],
+    tags: Mapping[str, str],
 ) -> Series:
     finite = {name: [c for c in own if math.isfinite(values.get(c.place, math.nan))] for name, own in runs.items()}
     finite = {name: own for name, own in finite.items() if own}
     options = _changed_options({name: own[0].form for name, own in finite.items()})
     versions = [
         Version(
-            *name, min(c.finished for c in own), max(c.finished for c in own), messages.get(name[0], ""), options[name]
+            *name,
+            min(c.finished for c in own),
+            max(c.finished for c in own),
+            messages.get(name[0], ""),
+            options[name],
+            tags.get(name[0], ""),
         )
         for name, own in finite.items()
     ]

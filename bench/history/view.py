@@ -64,9 +64,10 @@ def line_view(line: Changing, level: float, *, seeds: bool = False) -> LineView:
     }
     means = [format_number(point.mean, places) for point in own]
     intervals = [format_interval(point.low, point.high, places) for point in own]
-    titles = [f"{f'{p.version.name} {p.version.subject}'.strip()}: {mean}" for p, mean in zip(own, means, strict=True)]
+    words = [" ".join(filter(None, (p.version.label, p.version.name, p.version.subject))) for p in own]
+    titles = [f"{text}: {mean}" for text, mean in zip(words, means, strict=True)]
     marks = [ChangeMark(change.at, change.better) for change in line.changes]
-    drawn = [LinePoint(p.mean, p.low, p.high, title) for p, title in zip(own, titles, strict=True)]
+    drawn = [LinePoint(p.mean, p.low, p.high, title, p.version.short) for p, title in zip(own, titles, strict=True)]
     return LineView(
         series.label,
         metric_name(series.metric),

@@ -6,17 +6,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from bench.history.repository import NO_REPOSITORY, Repository
 from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import document
 from bench.leaderboard.equations import equation
 from bench.leaderboard.method_summaries import method_summaries
 from bench.leaderboard.pages import dataset_page, method_page
+from bench.leaderboard.reading import reading_page
 from bench.leaderboard.references import linked
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
 from bench.leaderboard.view_boards import BoardView, board_views
-from bench.leaderboard.view_files import data_files, view_files
+from bench.leaderboard.view_files import HISTORY, data_files, view_files
 from bench.leaderboard.view_tables import TableView, table_views
 from bench.machine.files import write_output
 from bench.plugins.registry import Registry
@@ -24,7 +26,7 @@ from bench.web.names import file_name
 from bench.web.templating import SCRIPT, page_script, templates
 
 
-def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
+def write_site(found: Leaderboard, registry: Registry, out: Path, repository: Repository = NO_REPOSITORY) -> list[Path]:
     """Write the pages, the data of every view and `leaderboard.json`; return the files, `index.html` first."""
     reruns = _reruns(found, registry)
     summaries = method_summaries(found.rows, registry)
@@ -34,13 +36,17 @@ def write_site(found: Leaderboard, registry: Registry, out: Path) -> list[Path]:
     environment = templates("bench.history", "bench.leaderboard")
     environment.globals |= page_script(SCRIPT, files("bench.leaderboard") / "templates" / "site.js")
     environment.filters |= {"equation": equation, "linked": linked, "data_files": data_files}
+    environment.globals["commit_address"] = repository.commit
 
     def render(template: str, page: dict[str, Any], root: str = "") -> str:
         return environment.get_template(template).render(page, root=root)
 
     contents: dict[str, str | bytes] = {
         "index.html": render("index.html", _index(found, boards, tables)),
-        "history.html": render("history.html", {**page_content(found.history, lines), "title": "History"}),
+        "reading.html": render("reading.html", reading_page(found, boards)),
+        "history.html": render(
+            "history.html", {**page_content(found.history, lines), "title": "History", "data": HISTORY}
+        ),
         "leaderboard.json": json.dumps(document(found, reruns), ensure_ascii=False, allow_nan=False) + "\n",
     }
     methods = sorted({row.method for row in found.rows})

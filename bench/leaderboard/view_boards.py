@@ -231,7 +231,7 @@ def _against(entry: Entry, board: Board, gap: Column) -> Cell:
         return Cell("–")
     if board.dataset is not None:
         ends = format_interval(one.low, one.high, gap.decimals)
-        difference = f"{format_number(one.difference, gap.decimals, sign=True)} {ends}"
+        difference = format_number(one.difference, gap.decimals, sign=True) + (f" ({ends})" if ends else "")
         return Cell(one.verdict, _to_sort(one.difference), difference, remark=_on_other_rows(one))
     expected = (
         ""

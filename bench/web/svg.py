@@ -148,6 +148,7 @@ class LinePoint:
     low: float
     high: float
     title: str = ""  # the text of its tooltip
+    label: str = ""  # below the axis, of the first and the last version
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ class ChangeMark:
 
 
 LINE_HEIGHT, LEFT, TOP = 92, 38, 14  # of a line over versions: height, space for the scale and for numbers of marks
+LABEL_HEIGHT, LABEL_LENGTH = 12, 14
 
 
 def draw_line(
@@ -196,4 +198,9 @@ def draw_line(
         if math.isfinite(point.low) and math.isfinite(point.high):
             parts.append(f'<path class="i" d="M{a} {y(point.low)}V{y(point.high)}"/>')
         parts.append(f'<circle cx="{a}" cy="{b}" r="3.2"><title>{escape(point.title)}</title></circle>')
-    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {LINE_HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>')
+    ends = [("first", points[0]), ("last", points[-1])][: len(points)]
+    for kind, point in ends:
+        place, text = (x(0) - 4 if kind == "first" else x(len(points) - 1) + 4), point.label[:LABEL_LENGTH]
+        parts.append(f'<text class="{kind}" x="{place:g}" y="{LINE_HEIGHT + LABEL_HEIGHT - 3}">{escape(text)}</text>')
+    height = LINE_HEIGHT + LABEL_HEIGHT * any(point.label for _, point in ends)
+    return Markup(f'<svg class="hist" viewBox="0 0 {WIDTH} {height}" aria-hidden="true">{"".join(parts)}</svg>')

@@ -60,7 +60,7 @@ def test_change_points_are_told_in_words_and_marked_in_the_picture(open_page: Op
     expect(first.locator("ol.changed li")).to_contain_text("better since 0123456789ab")
     expect(first.locator("svg path.b")).to_have_count(1)
     expect(first.locator("svg text.b")).to_have_text("1")
-    expect(page.locator("section[aria-labelledby=changes] > p")).to_contain_text("corrected after Bonferroni")
+    expect(page.locator("section[aria-labelledby=changes] > p").first).to_contain_text("corrected after Bonferroni")
     # A mark lies between two versions, not on one of them.
     x = first.locator("svg path.b").evaluate("(one) => one.getBBox().x")
     circles = first.locator("svg circle").evaluate_all("(all) => all.map((one) => one.cx.baseVal.value)")

@@ -13,6 +13,7 @@ from tests.fixtures.results import HOSTILE
 PAGES = (
     "index.html",
     "history.html",
+    "reading.html",
     "methods/deep-ensemble.html",
     "methods/sgld.html",
     "datasets/boston.html",
@@ -189,6 +190,15 @@ def test_several_metrics_stand_side_by_side_with_the_places_of_their_boards(open
     header = chosen(accuracy).locator("th[data-key=accuracy]")
     header.get_by_role("button").click()
     expect(header).to_have_attribute("aria-sort", "descending")  # the best first
+
+
+def test_the_example_leads_to_its_board(open_page: Open, site: Path) -> None:
+    page = open_page(site / "reading.html").page
+    link = page.locator("section[aria-labelledby=example] a")
+    title, method = link.inner_text(), page.locator("section[aria-labelledby=example] strong").inner_text()
+    link.click()
+    assert title.startswith(chosen(page).locator("h2").inner_text())
+    assert method in names(page)
 
 
 def test_the_order_of_a_method_page_is_part_of_its_address(open_page: Open, site: Path) -> None:

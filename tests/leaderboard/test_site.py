@@ -62,7 +62,7 @@ class Page(HTMLParser):
 @pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere(site: Path) -> None:
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
-    assert len(pages) == 2 + 9 + 5
+    assert len(pages) == 3 + 9 + 5
     for path, page in pages.items():
         assert page.sources == []
         assert len(page.ids) == len(set(page.ids))

@@ -73,7 +73,7 @@ def test_the_output_has_the_rates_of_the_page() -> None:
     again = re.search(r"testing again \(no promise\): ([0-9.]+) % false positives", text)
     assert again
     terminal = inspect.getsource(bench.stats.text)
-    site = Path(bench.leaderboard.__file__).with_name("templates").joinpath("index.html").read_text("utf-8")
+    site = Path(bench.leaderboard.__file__).with_name("templates").joinpath("reading.html").read_text("utf-8")
     for shown in (terminal, site, EXPLAINED):
         assert f"covers {few:.0f} % with 5 seeds and {many:.0f} % with 20" in shown
     assert f"Testing again after adding pairs has {float(again[1]):.0f} % false" in terminal

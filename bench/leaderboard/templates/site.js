@@ -110,7 +110,9 @@
     save();
   }
   function restore() {
-    const state = read();
+    // A link of another page names a view by its id, which also works without this script.
+    const named = views.find((view) => "#" + view.id === location.hash);
+    const state = named ? new URLSearchParams(order.map((name) => [name, named.dataset[name]])) : read();
     form.elements.find.value = state.get("find") || "";
     sorting = state.get("sort") || "";
     columns = state.has("columns") ? state.get("columns").split(" ") : null;
