@@ -1,140 +1,240 @@
-"""Reads a user's table from a file; errors name the row and the column."""
+"""Reads a user's table column by column; errors name the row and the column.
+
+A table of a million rows is held as numbers: only cells that are no numbers are kept as text, each distinct one once.
+"""
 
 import csv
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from bench.api import Array, UserError
 
 FEWEST = 10  # rows: a tenth of them is one test row
-MOST_BYTES = 2**28  # of a file: every cell is held as text, which takes several times as much memory
+MOST_BYTES = 2**30  # of a file
+MOST_CELLS = 2**27  # of a table: 1 GiB as numbers
+CHUNK = 10_000  # rows that are held as text at once
+LAST = "\0last"  # among names of columns: the last one, whatever its name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of one column: numbers, and words where a cell is no finite number."""
+
+    numbers: Array  # NaN where the cell is a word
+    codes: Array | None = None  # the place of each word in `words`, -1 where the cell is a number; None: no words
+    words: tuple[str, ...] = ()
+
+    def text(self, row: int) -> str:
+        """Return a cell as text."""
+        if self.codes is not None and self.codes[row] >= 0:
+            return self.words[int(self.codes[row])]
+        return f"{self.numbers[row]:g}"
+
+    def which(self, words: Collection[str]) -> Array:
+        """Return at which rows the cell is one of these words."""
+        if self.codes is None:
+            return np.zeros(len(self.numbers), dtype=bool)
+        chosen = np.array([word in words for word in self.words] + [False])  # the last: of code -1
+        found: Array = chosen[self.codes]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    """Cells as text, with the line of the file that each row ends on."""
+    """Columns by name, in the order of the file, with the line of the file that each row ends on."""
 
     path: Path
-    columns: list[str]
-    cells: list[list[str]]
-    lines: list[int]
+    columns: dict[str, Column]
+    lines: Array
+    counted: str = "line"  # what `lines` counts, as a user finds it
+
+    def __len__(self) -> int:
+        return len(self.lines)
 
     def place(self, row: int, column: str) -> str:
         """Return where a cell stands, as a user finds it."""
-        return f"{self.path}: line {self.lines[row]}, column {column!r}"
+        return f"{self.path}: {self.counted} {self.lines[row]}, column {column!r}"
 
 
-def read_table(path: Path) -> Table:
-    """Read a table and check its shape."""
+def regular_size(path: Path, most: int = MOST_BYTES) -> int:
+    """Return the size of a file; raises for what is no regular file, which may have no end, and for large ones."""
     try:
         facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):  # a pipe or a device may have no end
-            raise UserError(f"{path}: not a regular file; name a file with the table")
-        if facts.st_size > MOST_BYTES:
-            advice = "larger tables need a dataset of their own: uqbench new dataset"
-            raise UserError(f"{path}: {facts.st_size:,} bytes, a table has at most {MOST_BYTES:,}; {advice}")
-        with path.open(encoding="utf-8-sig", newline="") as content:
-            head = content.readline()
-            delimiter = max(",;\t", key=head.count)  # the first of equals: a comma
-            content.seek(0)
-            reader = csv.reader(content, delimiter=delimiter, strict=True)
-            columns = [name.strip() for name in next(reader, [])]
-            cells, lines = [], []
-            for row in reader:
-                if row:  # an empty line is none
-                    cells.append([cell.strip() for cell in row])
-                    lines.append(reader.line_num)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    if not stat.S_ISREG(facts.st_mode):
+        raise UserError(f"{path}: not a regular file; name a file with the table")
+    if facts.st_size > most:
+        advice = "larger tables need a dataset of their own: uqbench new dataset"
+        raise UserError(f"{path}: {facts.st_size:,} bytes, a table has at most {most:,}; {advice}")
+    return facts.st_size
+
+
+def read_csv(path: Path, text: frozenset[str]) -> Table:
+    """Read a table and check its shape; columns in `text` are kept as words, also where they are numbers."""
+    size = regular_size(path)
+    return _read_csv(path, path.stat().st_mtime_ns, size, text)
+
+
+@lru_cache(maxsize=1)  # every split of a table reads it
+def _read_csv(path: Path, changed: int, size: int, text: frozenset[str]) -> Table:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as content:
+            return _parse(path, content, text)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a table: the file is not UTF-8 text") from None
     except csv.Error as error:
         raise UserError(f"{path}: not a table: {error}") from None
-    _check(path, columns, cells, lines)
-    return Table(path, columns, cells, lines)
 
 
-def numbers(table: Table, columns: Sequence[str]) -> Array:
-    """Return some columns as numbers `[rows, columns]`, all of them finite."""
-    places = [table.columns.index(name) for name in columns]
-    chosen = [[row[place] for place in places] for row in table.cells]
-    try:
-        values = np.array(chosen, dtype=np.float64)
-    except ValueError:
-        values = np.array([[_number(cell) for cell in row] for row in chosen])
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, column = bad[0]
-        cell = chosen[row][column]
-        more = f" (and {len(bad) - 1} more such cells)" if len(bad) > 1 else ""
-        what = f"{cell!r} is not a finite number" if cell else "the cell is empty"
-        raise UserError(f"{table.place(row, columns[column])}: {what}{more}; fill it in, encode it, or leave it out")
-    return values
+def _parse(path: Path, content: IO[str], text: frozenset[str]) -> Table:
+    head = content.readline()
+    delimiter = max(",;\t", key=head.count)  # the first of equals: a comma
+    content.seek(0)
+    reader = csv.reader(content, delimiter=delimiter, strict=True)
+    names = [name.strip() for name in next(reader, [])]
+    check_names(path, names)
+    rows: Iterator[tuple[int, list[str]]] = ((reader.line_num, row) for row in reader if row)  # an empty line is none
+    words = {names[-1] if name == LAST else name for name in text}
+    builders, lines = [ColumnBuilder(as_text=name in words) for name in names], []
+    while chunk := list(islice(rows, CHUNK)):
+        for line, row in chunk:
+            if len(row) != len(names):
+                raise UserError(f"{path}: line {line}: {len(row)} cells where the first row names {len(names)} columns")
+        lines.append(np.array([line for line, _ in chunk], dtype=np.int64))
+        if sum(map(len, lines)) * len(names) > MOST_CELLS:
+            raise UserError(f"{path}: more than {MOST_CELLS:,} cells; such tables need a dataset of their own")
+        for builder, cells in zip(builders, zip(*(row for _, row in chunk), strict=True), strict=True):
+            builder.add([cell.strip() for cell in cells])
+    count = sum(map(len, lines))
+    if count < FEWEST:
+        raise UserError(f"{path}: {count} rows below the column names; at least {FEWEST} are needed")
+    columns = {name: builder.column() for name, builder in zip(names, builders, strict=True)}
+    return Table(path, columns, np.concatenate(lines))
+
+
+class ColumnBuilder:
+    """Collects the cells of a column, part by part."""
+
+    def __init__(self, *, as_text: bool) -> None:
+        self.as_text = as_text
+        self.numbers: list[Array] = []
+        self.codes: list[Array] = []
+        self.words: dict[str, int] = {}
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Add cells as text."""
+        if self.as_text:
+            values = np.broadcast_to(np.nan, len(cells))  # takes no memory
+        else:
+            try:
+                values = np.array(cells, dtype=np.float64)
+            except ValueError:
+                values = np.array([number(cell) for cell in cells])
+            if np.isinf(values).any():
+                values[np.isinf(values)] = np.nan
+        self.numbers.append(values)
+        codes = np.full(len(cells), -1, dtype=np.int32)
+        for row in np.flatnonzero(np.isnan(values)).tolist():
+            codes[row] = self.words.setdefault(cells[row], len(self.words))
+        self.codes.append(codes)
+
+    def column(self) -> Column:
+        """Return all cells."""
+        count = sum(map(len, self.numbers))
+        numbers = np.broadcast_to(np.nan, count) if self.as_text else np.concatenate(self.numbers)
+        return Column(numbers, np.concatenate(self.codes) if self.words else None, tuple(self.words))
 
 
 def targets_of(table: Table, target: str) -> Array:
     """Return a regression target; one that never changes cannot be learned."""
-    y = numbers(table, [target])[:, 0]
+    column = table.columns[target]
+    bad = np.flatnonzero(np.isnan(column.numbers))
+    if len(bad):
+        raise UserError(not_a_number(table, target, bad[0], len(bad)))
+    y = np.array(column.numbers)
     if np.ptp(y) == 0:
         raise UserError(f"{table.path}: the target {target!r} is {y[0]:g} in every row; name another with target = ...")
     return y
 
 
+def not_a_number(table: Table, column: str, row: int, count: int) -> str:
+    """Return the message for a cell that should have been a finite number."""
+    cell = table.columns[column].text(row)
+    more = f" (and {count - 1} more such cells)" if count > 1 else ""
+    what = f"{cell!r} is not a finite number" if cell else "the cell is empty"
+    return f"{table.place(row, column)}: {what}{more}; fill it in, encode it, or leave it out"
+
+
 def classes_of(table: Table, target: str) -> tuple[Array, int]:
     """Return a classification target as numbers of its sorted values, and how many values there are."""
-    place = table.columns.index(target)
-    labels = [row[place] for row in table.cells]
-    if "" in labels:
-        raise UserError(f"{table.place(labels.index(''), target)}: the cell is empty; every row needs a class")
-    names = sorted(set(labels), key=lambda label: (_number(label), label) if _is_number(label) else (np.inf, label))
+    column = table.columns[target]
+    codes = words_of(table, target, "a class")
+    names = sorted(column.words, key=by_size)
     if len(names) < 2:
         raise UserError(f"{table.path}: the target {target!r} is {names[0]!r} in every row; name another")
-    if 2 * len(names) > len(labels):
+    if 2 * len(names) > len(table):
         raise UserError(
-            f"{table.path}: {len(names)} classes in {len(labels)} rows; if {target!r} is a number, task = 'regression'"
+            f"{table.path}: {len(names)} classes in {len(table)} rows; if {target!r} is a number, task = 'regression'"
         )
-    number = {name: index for index, name in enumerate(names)}
-    return np.array([number[label] for label in labels]), len(names)
+    number_of = {name: index for index, name in enumerate(names)}
+    return np.array([number_of[word] for word in column.words])[codes], len(names)
 
 
-def groups_of(table: Table, column: str) -> Array:
+def groups_of(table: Table, name: str) -> Array:
     """Return the group of every row by its name."""
-    place = table.columns.index(column)
-    names = [row[place] for row in table.cells]
-    if "" in names:
-        raise UserError(f"{table.place(names.index(''), column)}: the cell is empty; every row needs a group")
-    if 2 * len(set(names)) > len(names):
-        raise UserError(f"{table.path}: {len(set(names))} groups in {len(names)} rows; {column!r} does not group them")
-    return np.array(names)
+    column, codes = table.columns[name], words_of(table, name, "a group")
+    if 2 * len(column.words) > len(table):
+        raise UserError(f"{table.path}: {len(column.words)} groups in {len(table)} rows; {name!r} does not group them")
+    return np.array(column.words)[codes]
 
 
-def _check(path: Path, columns: Sequence[str], cells: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
-    if not columns:
+def words_of(table: Table, name: str, needed: str) -> Array:
+    """Return the codes of a column that was read as text; raises where a cell is empty."""
+    column = table.columns[name]
+    empty = np.flatnonzero(column.which(("",)))
+    if len(empty):
+        raise UserError(f"{table.place(empty[0], name)}: the cell is empty; every row needs {needed}")
+    if column.codes is None:
+        raise UserError(f"{table.path}: column {name!r} holds no words")
+    return column.codes
+
+
+def by_size(word: str) -> tuple[float, str]:
+    """Return the key that sorts numbers by size, then words."""
+    return (number(word), word) if is_number(word) else (np.inf, word)
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise if these cannot be the names of a table's columns."""
+    if not names:
         raise UserError(f"{path}: the file is empty; expected column names in the first row and numbers below")
-    if all(_is_number(name) for name in columns):
+    if all(is_number(name) for name in names):
         raise UserError(f"{path}: the first row holds numbers; expected the names of the columns there")
-    for name, count in Counter(columns).items():
+    for name, count in Counter(names).items():
         if not name or count > 1:
             raise UserError(f"{path}: the first row holds {'an empty name' if not name else f'{name!r} twice'}")
-    for row, line in zip(cells, lines, strict=True):
-        if len(row) != len(columns):
-            raise UserError(f"{path}: line {line}: {len(row)} cells where the first row names {len(columns)} columns")
-    if len(cells) < FEWEST:
-        raise UserError(f"{path}: {len(cells)} rows below the column names; at least {FEWEST} are needed")
 
 
-def _is_number(text: str) -> bool:
-    return not np.isnan(_number(text))
+def is_number(text: str) -> bool:
+    """Return whether a text states a number."""
+    return not np.isnan(number(text))
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """Return the number that a text states, or NaN."""
     try:
         return float(text)
     except ValueError:

@@ -38,7 +38,7 @@ SECTIONS = {
     "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma Quantiles Mixture ClassPrediction "
     "Probabilities Logits Dirichlet Sets",
     "Datasets": "Dataset Replication Split Problem Task Array File find_file missing_file verified_file data_folders "
-    "download extract by_hand import_torchvision corruptions",
+    "download extract by_hand read_array_file import_torchvision corruptions",
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
     "Reports": "Report Results Curves Section Block Text Facts Table Figure "

@@ -36,7 +36,8 @@ use = "digits-shifted"
 shift = "inverted"
 ```
 
-A table of your own needs no suite: `uqbench run quick --dataset 'csv:houses.csv?target=price'`.
+Files of your own need no suite: `uqbench run quick --dataset 'csv:houses.csv?target=price'`
+([your-data.md](your-data.md)).
 
 *Repeats* is how numbered splits are related, which decides on the test of a comparison
 ([statistics.md](statistics.md)): `independent` are fresh rows for every split, `splits` are overlapping choices from

@@ -46,6 +46,7 @@ from bench.api.wrapper import Wrapper as Wrapper
 from bench.counts import plural as plural
 from bench.errors import UserError as UserError
 from bench.errors import unknown_name as unknown_name
+from bench.machine.array_file import read_array_file as read_array_file
 from bench.machine.data_files import File as File
 from bench.machine.data_files import data_folders as data_folders
 from bench.machine.data_files import find_file as find_file

@@ -38,6 +38,8 @@ class Split:
     test_groups: Array | None = None  # the group of each test row, by name: metrics are also scored by group
     about: str = ""  # what rows these are, where a dataset may return one or another
     count: int | None = None  # how many splits the dataset has; None: as many as are asked for
+    gaps: bool = False  # whether NaN in the inputs is a missing value, which the mean of the rows that train fills
+    features: Sequence[str] = ()  # the names of a table's features, where they have names
 
     @property
     def test_share(self) -> float:

@@ -262,8 +262,9 @@ def checked(split: Split) -> Split:
         if y.shape != x.shape[:1]:
             raise UserError(f"{part}_y must have one value for each of the {len(x)} rows, got shape {list(y.shape)}")
         for name, array in ((f"{part}_x", x), (f"{part}_y", y)):
-            if bad := int(np.count_nonzero(~np.isfinite(array))):
-                raise UserError(f"{name}: {bad} of {array.size} values are NaN or infinite")
+            gaps = split.gaps and array is x
+            if bad := int(np.count_nonzero(np.isinf(array) if gaps else ~np.isfinite(array))):
+                raise UserError(f"{name}: {bad} of {array.size} values are {'' if gaps else 'NaN or '}infinite")
         if split.task == "classification":
             if split.classes < 2:
                 raise UserError(f"classes must be at least 2 for classification, got {split.classes}")

@@ -91,7 +91,8 @@ class RowShift(Probe):
 def shifted_rows(split: Split, shift: str, severity: int, seed: int) -> Split:
     """Return the split with shifted test rows; the same for the same seed."""
     size, x = SIZES[shift][severity - 1], np.asarray(split.test_x, dtype=np.float64)
-    centre, spread = split.train_x.mean(axis=0), split.train_x.std(axis=0)
+    mean, std = (np.nanmean, np.nanstd) if split.gaps else (np.mean, np.std)  # a missing value stays missing
+    centre, spread = mean(split.train_x, axis=0), std(split.train_x, axis=0)
     # One generator for all severities: a greater severity is more of the same noise.
     random = np.random.default_rng([seed, list(SIZES).index(shift)])
     if shift == "extrapolation":
@@ -106,8 +107,11 @@ def shifted_rows(split: Split, shift: str, severity: int, seed: int) -> Split:
 
 
 def _farthest(x: Array, centre: Array, spread: Array, count: int) -> Array:
-    """Return the rows that are farthest from the centre, in their own order; constant features do not count."""
-    distance = np.square((x - centre) / np.where(spread > 0, spread, np.inf)).sum(axis=1)
+    """Return the rows that are farthest from the centre, in their own order.
+
+    Constant features and missing values do not count.
+    """
+    distance = np.nansum(np.square((x - centre) / np.where(spread > 0, spread, np.inf)), axis=1)
     order = np.argsort(distance, kind="stable")
     return np.sort(order[-max(count, FEWEST) :])
 

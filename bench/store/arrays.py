@@ -7,7 +7,6 @@ from a (foreign) database is used only if it looks like a hash: no row can point
 import contextlib
 import hashlib
 import io
-import math
 import os
 import re
 import time
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.errors import UserError
+from bench.machine.array_file import stated_array
 from bench.machine.files import TEMPORARY, sync_folder, write_whole
 from bench.spec.sizes import MOST_ARRAY_BYTES
 
@@ -160,17 +160,8 @@ def stated_bytes(content: bytes) -> int:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             with archive.open(member) as file:
-                version = np.lib.format.read_magic(file)
-                if version not in HEADERS:
-                    raise ValueError(f"{member.filename}: format {version}")
-                shape, _, dtype = HEADERS[version](file)
-                size = math.prod(shape) * dtype.itemsize
-                if dtype.hasobject:
-                    raise ValueError(f"{member.filename}: Python objects")
-                if min(shape, default=0) < 0 or size > member.file_size:
+                size = stated_array(file, member.filename)
+                if size > member.file_size:
                     raise ValueError(f"{member.filename}: {size:,} bytes stated, {member.file_size:,} stored")
                 total += max(size, member.file_size)
     return total
-
-
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -104,7 +104,13 @@ def _stated_shape(subject: DatasetSubject) -> None:
 
 
 def _same(one: Split, other: Split) -> bool:
-    return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(Split))
+    return all(_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(Split))
+
+
+def _equal(one: object, other: object) -> bool:
+    """Return whether two fields are the same; missing values are the same as missing values."""
+    numbers = isinstance(one, np.ndarray) and one.dtype.kind == "f"
+    return np.array_equal(one, other, equal_nan=numbers)  # type: ignore[arg-type]  # anything can be an array
 
 
 def _same_rows(subject: DatasetSubject) -> None:
@@ -152,7 +158,7 @@ def _repeats(subject: DatasetSubject) -> None:
     check_replication(declared)
     known = set(_hashes(first.train_x, first.train_y))
     common = float(np.mean([row in known for row in _hashes(second.train_x, second.train_y)]))
-    same = np.array_equal(first.train_x, second.train_x) and np.array_equal(first.train_y, second.train_y)
+    same = _equal(first.train_x, second.train_x) and _equal(first.train_y, second.train_y)
     fits = {"independent": common == 0, "splits": common > 0, "seeds": same}[declared]
     share, right = f"{common:.1%} of the training rows of split 1 are in split 0", "splits" if common else "independent"
     require(fits, f"repeats = {declared!r}, but {share}; declare repeats = {right!r}")
@@ -184,7 +190,7 @@ def _isolated(subject: DatasetSubject) -> None:
         if array.flags.writeable:
             array[...] = 1
     again = subject.load(0)
-    changed = [name for name in ARRAYS if not np.array_equal(getattr(again, name), kept[name])]
+    changed = [name for name in ARRAYS if not _equal(getattr(again, name), kept[name])]
     for name in changed:  # restore what is shared
         getattr(first, name)[...] = kept[name]
     advice = "return copies of arrays that are kept, or make them read-only"

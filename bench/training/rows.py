@@ -1,7 +1,7 @@
 """Prepares a split for training: holds out validation and calibration rows and scales to standardised units.
 
 The scaling depends on the training rows alone, not on validation, calibration or test rows, unless a protocol says that
-each part is scaled by its own.
+each part is scaled by its own. Missing values are filled with the mean of the training rows, always.
 """
 
 from collections.abc import Callable, Sequence
@@ -104,13 +104,13 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequ
     train_x, train_y = scale.inputs(split.train_x), scale.targets(split.train_y)
     if each_part and len(validation):
         held = validation.numpy()
-        own = _Scale.of(split, protocol, split.train_x, split.train_y, held)
+        own = _Scale.of(split, protocol, split.train_x, split.train_y, held, fill=scale.fill)
         train_x[held], train_y[held] = own.inputs(split.train_x[held]), own.targets(split.train_y[held])
     whole = None
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
         whole = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
-    told = _Scale.of(split, protocol, split.test_x, split.test_y) if each_part else scale
+    told = _Scale.of(split, protocol, split.test_x, split.test_y, fill=scale.fill) if each_part else scale
 
     def inputs(x: Array) -> Tensor:
         return torch.from_numpy(told.inputs(x)).to(device)
@@ -135,28 +135,47 @@ class _Scale:
     y_mean: float
     y_std: float
     classes: bool
+    fill: Array | None = None  # in the place of missing values, in original units; None: there are none
 
     @classmethod
-    def of(cls, split: Split, protocol: Protocol, x: Array, y: Array, rows: Array | None = None) -> "_Scale":
-        """Return the scale of some rows; None: of all."""
+    def of(
+        cls, split: Split, protocol: Protocol, x: Array, y: Array, rows: Array | None = None, fill: Array | None = None
+    ) -> "_Scale":
+        """Return the scale of some rows (None: of all), their gaps filled with `fill` (None: with their own means)."""
         mean, std, y_mean, y_std = np.zeros(1), np.ones(1), 0.0, 1.0
+        # No copy of all rows.
+        chosen_x = x[rows] if rows is not None and len(rows) < len(x) else x
+        if split.gaps:
+            fill = _means_of_known(chosen_x) if fill is None else fill
+            chosen_x = _filled(chosen_x, fill)
         if protocol.scale_inputs:
-            # No copy of all rows.
-            mean, std = _input_scale(x[rows] if rows is not None and len(rows) < len(x) else x)
+            mean, std = _input_scale(chosen_x)
         if split.task == "regression" and protocol.scale_targets:
             chosen = np.asarray(y, dtype=np.float64)[slice(None) if rows is None else rows]
             y_mean, y_std = float(chosen.mean()), float(chosen.std()) if np.ptp(chosen) > 0 else 1.0
-        return cls(mean, std, y_mean, y_std, split.task == "classification")
+        return cls(mean, std, y_mean, y_std, split.task == "classification", fill)
 
     def inputs(self, x: Array) -> Array:
         """Return rows in training units."""
-        return np.ascontiguousarray(_scaled(x, self.mean, self.std), dtype=np.float32)
+        whole = x if self.fill is None else _filled(x, self.fill)
+        return np.ascontiguousarray(_scaled(whole, self.mean, self.std), dtype=np.float32)
 
     def targets(self, y: Array) -> Array:
         """Return targets in training units; classes have none."""
         if self.classes:
             return np.array(y, dtype=np.int64)
         return np.array((np.asarray(y, dtype=np.float64) - self.y_mean) / self.y_std, dtype=np.float32)
+
+
+def _means_of_known(x: Array) -> Array:
+    """Return the mean of the known values of each feature; 0 where none is known."""
+    known = ~np.isnan(x)
+    means: Array = np.where(known, x, 0.0).sum(0, keepdims=True) / np.maximum(known.sum(0, keepdims=True), 1)
+    return means
+
+
+def _filled(x: Array, fill: Array) -> Array:
+    return np.where(np.isnan(x), fill, x)
 
 
 def _input_scale(x: Array) -> tuple[Array, Array]:

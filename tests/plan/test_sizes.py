@@ -105,13 +105,13 @@ def test_a_table_is_a_regular_file_of_some_size(kind: str, tiny_file: Path, tmp_
         path.mkdir()
     elif kind == "large":
         with path.open("wb") as file:
-            file.truncate(2**28 + 1)  # takes no space
+            file.truncate(2**30 + 1)  # takes no space
     else:
         path = Path("/dev/zero")
     suite = load_suite(tiny_file, datasets=[f"csv:{path}"]).only([f"csv:{path}"], ["deterministic"])
     (reason,) = _refusals(suite)
     assert ("not a regular file" in reason) == (kind != "large")
-    assert ("268,435,457 bytes, a table has at most" in reason) == (kind == "large")
+    assert ("1,073,741,825 bytes, a table has at most" in reason) == (kind == "large")
 
 
 @pytest.mark.parametrize("read", [read_baseline, read_frozen, load_suite])
