@@ -30,6 +30,7 @@ ROOMS = [
     "plugins",
     "plan",
     "store",
+    "submissions",
     "run",
     "web",
     "report",

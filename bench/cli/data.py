@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import json_option, plugin_option, set_data_folder
+from bench.cli.options import json_option, output_option, plugin_option, set_data_folder
 from bench.cli.output import Group, echo, end
 from bench.errors import UserError
+from bench.spec.sizes import MOST_SEEDS
 
 if TYPE_CHECKING:
     from bench.api import Dataset
@@ -114,6 +115,36 @@ def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_
     bad = ("damaged", "missing") if names else ("damaged",)
     if any(row["state"] in bad for row in rows):
         end(1)
+
+
+@data.command()
+@click.argument("name", metavar="NAME")
+@output_option("--out", default="data-export", show_default=True, metavar="DIR", help="The folder to write to.")
+@click.option("--splits", type=click.IntRange(1, MOST_SEEDS), default=5, show_default=True, help="At most so many.")
+@folder_option
+@plugin_option
+@json_option
+def export(name: str, out: str, splits: int, folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
+    """Write the exact rows of every split of the dataset NAME, to train elsewhere: DIR/split-0.npz, ...
+
+    A file holds train_x, train_y, test_x and test_y in original units, in the order that predictions keep. data.json
+    has the fingerprint of every split, and submission.toml is the document that 'uqbench score' and 'uqbench submit'
+    read, to be filled in.
+    """
+    from bench.plan.data_export import export_data
+
+    set_data_folder(folder)
+    (dataset,) = _datasets([name], plugins).values()
+    if reason := dataset.skip():
+        raise UserError(f"dataset {name!r} {reason}")
+    found = export_data(name, dataset, Path(out), splits)
+    if as_json:
+        echo(json.dumps(found, indent=2))
+        return
+    for split in found["splits"]:
+        rows = f"{split['train_rows']:,} training and {split['test_rows']:,} test rows"
+        echo(f"{split['file']}: {rows}, fingerprint {split['data']}")
+    echo(f"{Path(out) / 'submission.toml'}: fill it in, then 'uqbench score {out}'")
 
 
 def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Dataset"]:

@@ -31,6 +31,7 @@ from bench.cli.run import COMMANDS as RUN_COMMANDS
 from bench.cli.stats import compare, rank
 from bench.cli.store import COMMANDS as STORE_COMMANDS
 from bench.cli.store_check import store as store_commands
+from bench.cli.submissions import score, submit
 from bench.errors import unknown_name
 from bench.store.passwords import hide_in_process_list
 
@@ -151,7 +152,7 @@ def doctor(store: str, data: str | None, plugins: Sequence[str], as_json: bool) 
         end(1)
 
 
-OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank, reproduce, rescore)
+OTHERS = (data_commands, store_commands, leaderboard, new, verify, compare, rank, reproduce, rescore, score, submit)
 for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
     app.add_command(command)
 

@@ -14,7 +14,7 @@ from bench.plan.suite import load_suite, suite_names
 from bench.plugins.building import PluginError
 from bench.plugins.registry import PluginSource, Registry
 from bench.plugins.wrapping import inner_table
-from bench.spec.plugin import inner_spec
+from bench.spec.plugin import SUBMITTED, inner_spec
 from bench.spec.protocol import network_table
 from bench.spec.spec import ON_REQUEST, REPEATED, foreign_plugins
 from bench.web.names import file_name
@@ -41,6 +41,9 @@ def rerun(rows: Sequence[Row], registry: Registry, sources: Mapping[str, PluginS
     `sources` are the stored plug-in files by hash: those that the results need are written beside the suite file.
     """
     first = rows[0]
+    if first.spec.method.origin == SUBMITTED:
+        about = first.spec.method.options
+        return Rerun((), remark=f"Submitted predictions of {about['who']} ({about['how']}): scored here, not re-run.")
     seeds, splits = max(row.planned for row in rows), _shared_splits(rows)
     built_in = _built_in(rows, seeds, registry)
     lines = list(_code(sorted({code for row in rows for code in row.codes})))

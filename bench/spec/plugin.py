@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StrictStr
 from pydantic.dataclasses import dataclass
 
+SUBMITTED = "submitted, not re-run"  # the origin of a method whose predictions were made elsewhere
 Name = Annotated[str, Field(min_length=1, strict=True)]
 
 
