@@ -27,7 +27,7 @@ from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, score
 from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
-from bench.probes.score import finding_of, forecast_of, kept_of
+from bench.probes.score import forecast_of, kept_of, score_subject
 from bench.spec.protocol import CLOSED
 
 SIZES = {
@@ -70,7 +70,7 @@ class RowShift(Probe):
     def measure(self, subject: TrainedSubject) -> Finding:
         """Score the drawn functions under every condition."""
         kept = kept_of(subject)
-        clean, finding = kept.test, finding_of(subject, kept)
+        clean, finding = kept.test, score_subject(subject, kept)
         metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_shift = []

@@ -1,6 +1,6 @@
 """Draw at the test rows and score: the probe of every suite that names no other."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
@@ -14,7 +14,7 @@ from bench.api import Array, ClassPrediction, Prediction, Split
 from bench.metrics import Forecast, catalogue, fit_noise_variance, reasons_without_value
 from bench.metrics.kept import Kept
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
-from bench.spec.keep import MOMENTS
+from bench.spec.keep import MOMENTS, What
 from bench.spec.protocol import CLOSED, Draws
 
 MOST_HELD_OUT = 1000  # rows of a classification at which draws are made for nothing but to be kept
@@ -33,19 +33,24 @@ class Score(Probe):
 
     def measure(self, subject: TrainedSubject) -> Finding:
         """Score the drawn functions by every metric that applies, and the first of them alone as the options say."""
-        return finding_of(subject, kept_of(subject, self.draws))
+        return score_subject(subject, kept_of(subject, self.draws))
 
 
-def finding_of(subject: TrainedSubject, kept: Kept) -> Finding:
+def score_subject(subject: TrainedSubject, kept: Kept) -> Finding:
+    """Return the scores of the predictions of a trained subject, and what it asks to keep."""
+    return finding_of(subject.split, kept, subject.requested, subject.keep.what)
+
+
+def finding_of(split: Split, kept: Kept, requested: Collection[str] = (), keep: What = "moments") -> Finding:
     """Return the scores of predictions, also within the groups that the split names, and the arrays of figures."""
-    values = kept.scores(subject.requested)
-    left_out = reasons_without_value(kept.test, values, subject.requested)
+    values = kept.scores(requested)
+    left_out = reasons_without_value(kept.test, values, requested)
     record: dict[str, Any] = {"draws": kept.test.draw_count, "left_out": left_out}
     # Most metrics have their first version, which need not be said.
     if later := {name: m.version for name, m in catalogue().items() if m.version > 1 and m.compute is not None}:
         record["metric_versions"] = later
-    arrays = {} if subject.keep.what == "none" else _curves(subject.split, kept.test)
-    return Finding(values, arrays, record, kept=kept if subject.keep.what == "predictions" else None)
+    arrays = {} if keep == "none" else _curves(split, kept.test)
+    return Finding(values, arrays, record, kept=kept if keep == "predictions" else None)
 
 
 def forecast_of(subject: TrainedSubject) -> Forecast:

@@ -22,7 +22,7 @@ from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, model_information, score
 from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
-from bench.probes.score import finding_of, forecast_of, kept_of
+from bench.probes.score import forecast_of, kept_of, score_subject
 from bench.spec.protocol import CLOSED, Count
 
 Severity = Annotated[int, Field(ge=1, le=5, strict=True)]
@@ -68,7 +68,7 @@ class Shift(Probe):
         original = subject.split.test_x
         clean_subject = self._with_images(subject, original)
         kept = kept_of(clean_subject)
-        clean, finding = kept.test, finding_of(clean_subject, kept)
+        clean, finding = kept.test, score_subject(clean_subject, kept)
         metrics = dict(finding.metrics) | conditioned(finding.metrics, f"{ALL}:0")
         for severity in self.severities:
             by_corruption = []

@@ -10,6 +10,7 @@ import numpy as np
 from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.metrics import Forecast, TargetScale
+from bench.metrics.kept import Kept
 from bench.plan.cells import checked, fingerprint
 from bench.plugins.registry import Registry
 from bench.probes.base import Finding
@@ -77,6 +78,6 @@ def _score(path: Path, submission: Submission, predictions: Predictions, split: 
         scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
     forecast = Forecast.of(prediction, split.test_y, predictions.noise_variance, scale, split.test_truth)
     with np.errstate(all="ignore"):
-        finding = finding_of(split, forecast, frozenset())
+        finding = finding_of(split, Kept(forecast, groups=split.test_groups))
     digest = hashlib.blake2b(read_bounded(path, MOST_ARRAY_BYTES), digest_size=8).hexdigest()
     return Scored(predictions, finding, digest)

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from bench.api import Curves, Split
 from bench.errors import UserError
 from bench.metrics import Forecast
+from bench.metrics.kept import Kept
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.probes.score import finding_of
@@ -91,7 +92,7 @@ def test_the_fitted_noise_is_stored_for_figures() -> None:
     x, observed = np.zeros((3, 2)), np.array([0.2, 0.9, 2.5])
     split = Split("regression", x, observed, x, observed)
     forecast = Forecast("regression", observed, draws, noise_variance=0.3)
-    found = finding_of(split, forecast, frozenset())
+    found = finding_of(split, Kept(forecast))
     curves = Curves(**{name: array for name, array in found.arrays.items() if name in Curves.__dataclass_fields__})
     assert curves.observation_variance is not None
     nll = -norm.logpdf(observed, curves.mean, np.sqrt(curves.observation_variance)).mean()
