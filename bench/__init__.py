@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         rank_methods,
         recalibrate,
         rescore,
+        row_tables,
         run_suite,
         write_leaderboard,
         write_report,
@@ -37,8 +38,8 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 __version__ = "0.1.0"
 
 __all__ = ["Margin", "Rankings", "Reproduced", "RunOptions", "Settings", "SuiteRun", "UserError"]
-__all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "recalibrate", "run_suite"]
-__all__ += ["reproduce", "rescore", "write_leaderboard", "write_report"]
+__all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]
+__all__ += ["recalibrate", "reproduce", "rescore", "row_tables", "write_leaderboard", "write_report"]
 
 
 if not TYPE_CHECKING:  # a type checker sees the names above, and no others

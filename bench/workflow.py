@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bench.metrics import Metric
     from bench.plan.suite import Suite
     from bench.run.summary import Summary
-    from bench.stats import Comparison, Ranking, Settings
+    from bench.stats import Comparison, Ranking, RowTable, Settings
     from bench.store.merge import Merged
     from bench.store.rescore import Rescored
     from bench.store.results import StoredResults
@@ -249,6 +249,21 @@ def recalibrate(results: "StoredResults", *, repeats: int | None = None) -> "pd.
 
     with using_metrics(results.declarations):
         return recalibration_frame(results.cells, results.kept, repeats)
+
+
+def row_tables(results: "StoredResults", dataset: str | None = None) -> "list[RowTable]":
+    """Return what methods predicted at every test row, one table per test set of a dataset, or of all.
+
+    `bench.stats` has the questions: `compare_rows`, `hardest_rows`, `disputed_rows` and `row_frame` take these tables.
+    """
+    from bench.stats import row_tables as tables
+
+    cells = results.cells
+    if dataset is not None:
+        if dataset not in set(cells["dataset"]):
+            raise unknown_name("dataset", dataset, set(cells["dataset"]), f"suite {results.suite}")
+        cells = cells[cells["dataset"] == dataset]
+    return list(tables(cells, results.arrays))
 
 
 def write_report(

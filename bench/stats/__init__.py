@@ -41,6 +41,7 @@ from bench.stats.rank_tests import (
 )
 from bench.stats.recalibration import recalibration_frame
 from bench.stats.replication import Repetition, datasets_by_test, repetition
+from bench.stats.row_questions import RowTable, compare_rows, disputed_rows, hardest_rows, row_frame, row_tables
 from bench.stats.row_sampling import RowTest, row_test
 from bench.stats.settings import Margin, Settings, Verdict
 from bench.stats.stored_rows import StoredRows
@@ -86,4 +87,5 @@ __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_group
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
+__all__ += ["RowTable", "compare_rows", "disputed_rows", "hardest_rows", "row_frame", "row_tables"]
 __all__ += ["StoredRows", "recalibration_frame", "trimmed_mean", "trimmed_test"]

@@ -32,6 +32,6 @@ def recalibration_frame(
         one = kept(key)
         for correction, forecast in ({} if one is None else recalibrated(one)).items():
             names = CLASSIFICATION if forecast.task == "classification" else REGRESSION
-            names = tuple(name for name in names if correction != "conformal" or name in CONFORMAL)
-            rows += [(*place, key, correction, name, value) for name, value in score(forecast, names).items()]
+            shown = [name for name in names if correction != "conformal" or name in CONFORMAL]
+            rows += [(*place, key, correction, name, value) for name, value in score(forecast, shown).items()]
     return pd.DataFrame(rows, columns=[*PLACE, "key", "correction", "metric", "value"])

@@ -9,6 +9,7 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def outcome(rng: np.random.Generator, rows: int) -> Outcome:
     scale = TargetScale(MEAN, STD, 0.0, 50.0)
     made = []
     for count in (round(0.1 * rows), round(0.09 * rows)):
-        draws = rng.standard_normal((DRAWS, count), dtype=np.float32)
+        draws: Any = rng.standard_normal((DRAWS, count), dtype=np.float32)
         draws *= 0.3
         draws += rng.standard_normal(count, dtype=np.float32)
         observed = rng.normal(MEAN, STD, count)

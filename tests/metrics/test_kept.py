@@ -64,7 +64,8 @@ CLASSES = ("probabilities", "logits", "dirichlet", "sets")
 
 
 def kept(rng: np.random.Generator, kind: str, draws: int = 12, rows: int = 24) -> Kept:
-    groups, fewer = rng.choice(np.array(["north", "south"]), rows), {6: 80.0} if draws > 6 else {}
+    groups: Any = rng.choice(np.array(["north", "south"]), rows)
+    fewer = {6: 80.0} if draws > 6 else {}
     if kind not in ("points", "probabilities"):  # the others take their time
         groups, fewer = None, {}
     if kind in CLASSES:

@@ -18,7 +18,7 @@ def numbers(rng: np.random.Generator, factor: float) -> Kept:
         mean, variance = rng.normal(size=ROWS), rng.gamma(2.0, 0.3, size=ROWS) + 0.1
         observed = mean + np.sqrt(variance) * rng.normal(size=ROWS)
         parts.append(Forecast.of(Normal(mean[None], noise_variance=factor * variance[None]), observed))
-    return Kept(*parts)
+    return Kept(parts[0], parts[1])
 
 
 def classes(rng: np.random.Generator, temperature: float, offset: float = 0.0) -> Kept:
@@ -29,7 +29,7 @@ def classes(rng: np.random.Generator, temperature: float, offset: float = 0.0) -
         labels = np.array([rng.choice(3, p=p) for p in softmax(logits, axis=1)])
         said = logits * temperature + np.array([offset, 0.0, 0.0])
         parts.append(Forecast.of(Probabilities(softmax(said, axis=1)[None]), labels))
-    return Kept(*parts)
+    return Kept(parts[0], parts[1])
 
 
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])

@@ -115,8 +115,12 @@ def test_a_store_of_schema_3_gets_the_tables_of_predictions(any_store: Store) ->
     """Results stay as they were; the store then takes predictions."""
     (kept,) = filled(any_store, 1)
     before = any_store.values("tiny")
-    for table in ("predictions", "rescored", "settings"):
-        any_store.database.write(lambda connection, table=table: connection.execute(text(f"DROP TABLE {table}")))
+
+    def drop(connection: Connection) -> None:
+        for table in ("predictions", "rescored", "settings"):
+            connection.execute(text(f"DROP TABLE {table}"))
+
+    any_store.database.write(drop)
     set_version(any_store, 3)
     with pytest.raises(UserError, match=r"schema 3\); migrate it with 'uqbench gc --store"):
         Store(any_store.url, **READ_ONLY)
