@@ -41,7 +41,7 @@ SECTIONS = {
     "download extract by_hand read_array_file import_torchvision corruptions",
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
-    "Reports": "Report Results Curves Section Block Text Facts Table Figure "
+    "Reports": "Report Results Curves Kept Section Block Text Facts Table Figure "
     "Reproduction SuitePart Measured catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec read_spec "
     "spec_or_none stats style plural",

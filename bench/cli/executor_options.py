@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 NAMES = ("executor", "workers", "address", "time_limit", "device", "compiling")
-KEPT = ("keep", "keep_precision")
+KEPT = ("keep", "keep_precision", "keep_networks")
 
 
 def compute_options(command: Command) -> Command:
@@ -28,6 +28,7 @@ def compute_options(command: Command) -> Command:
     compiled = "Compile training steps; auto: where it pays. Changes no more than rounding."
     kept = "What is stored beside the values: all draws, mean and variance alone, or nothing."
     precision = "Of the draws: 16 bits where no metric changes by more than 1e-4 of its value, or float32."
+    networks = "Keep trained networks beside the store, and train none that was kept before."
     seconds = click.FloatRange(min=0, min_open=True)
     options = (
         _choice("--engine", "executor", ExecutorName, where),
@@ -38,6 +39,7 @@ def compute_options(command: Command) -> Command:
         _choice("--compile", "compiling", Compiling, compiled),
         _choice("--keep", "keep", What, kept),
         _choice("--keep-precision", "keep_precision", Exactness, precision),
+        click.option("--keep-networks", is_flag=True, help=networks),
     )
     wrapped: Command = with_options
     for option in reversed(options):

@@ -58,6 +58,8 @@ def _print_status(found: "Status") -> None:
     bank = found.predictions
     used = f"{readable_bytes(bank.bytes)} of {readable_bytes(bank.budget)}"
     echo(f"predictions: {plural(bank.cells, 'cell')}, {used}")
+    if found.network_files:
+        echo(f"networks: {plural(found.network_files, 'file')}, {readable_bytes(found.network_bytes)}")
     if bank.left_out:
         moments = f"{plural(bank.left_out, 'cell')} kept mean and variance alone"
         echo(f"the budget for predictions was used up: {moments}; 'uqbench store budget SIZE' changes it")
@@ -205,11 +207,19 @@ def export(
 @click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
 @click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
 @click.option("--predictions", is_flag=True, help="Also remove all stored predictions; values and moments stay.")
+@click.option("--networks", is_flag=True, help="Also remove kept networks.")
 @click.option("--compiled", is_flag=True, help="Also remove all compiled training steps from the user's cache folder.")
 @store_option
 @json_option
 def gc(
-    dry_run: bool, unwanted: bool, checkpoints: bool, predictions: bool, compiled: bool, store: str, as_json: bool
+    dry_run: bool,
+    unwanted: bool,
+    checkpoints: bool,
+    predictions: bool,
+    networks: bool,
+    compiled: bool,
+    store: str,
+    as_json: bool,
 ) -> None:
     """Remove array files that no cell refers to, and temporary files of killed processes."""
     from bench.machine.compiled_cache import compiled_folder, prune
@@ -217,7 +227,7 @@ def gc(
     from bench.store.store import Store
 
     with closing(Store(store, create=False, writable=not dry_run)) as opened:
-        chosen = {"unwanted": unwanted, "checkpoints": checkpoints, "predictions": predictions}
+        chosen = {"unwanted": unwanted, "checkpoints": checkpoints, "predictions": predictions, "networks": networks}
         removed = clean(opened, **chosen, dry_run=dry_run)
     graphs, size = prune(compiled_folder(), kept=0, dry_run=dry_run) if compiled else (0, 0)
     if as_json:
@@ -228,6 +238,7 @@ def gc(
     counts += [plural(removed.checkpoint_files, "checkpoint")] * checkpoints
     counts += [plural(removed.plugins, "plug-in file")] * (removed.plugins > 0)
     counts += [f"the predictions of {plural(removed.predictions, 'cell')}"] * predictions
+    counts += [plural(removed.network_files, "network")] * networks
     files = f"{', '.join(counts)} ({readable_bytes(removed.bytes)})"
     done = "would remove" if dry_run else "removed"
     echo(f"{done} {files} and {plural(removed.results, 'result')}")

@@ -44,7 +44,7 @@ def check_command(repairing: bool, store: str, as_json: bool) -> None:
         print_json({"store": opened.address, "repaired": repairing, **asdict(found)})
     else:
         _print_checked(found, repairing)
-    if (found.faults or found.database) and not repairing:
+    if (found.faults or found.database or found.damaged_networks) and not repairing:
         end(1)
 
 
@@ -94,6 +94,8 @@ def _print_checked(found: "Checked", repaired: bool) -> None:
         gone = f"{bank.count('lost')} lost, {bank.count('damaged')} damaged"
         after = "; the values and moments of these cells stay" if bank else ""
         echo(f"{plural(found.predictions, 'cell')} with stored predictions: {gone}{after}")
+    for name in found.damaged_networks:
+        echo(f"DAMAGED: kept network {plain(name)}{': removed' if repaired else ''}")
     if kinds:
         again = f"{plural(len(kinds), 'cell')} to run again"
         how = "'uqbench retry --failed' runs them" if repaired else "'uqbench store check --repair' plans it"

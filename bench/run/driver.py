@@ -30,7 +30,7 @@ from bench.spec.cell import Cell, Outcome
 from bench.spec.keep import PREDICTIONS, Keep
 from bench.spec.spec import spec_or_none
 from bench.store.store import Store, new_owner
-from bench.training import checkpoints
+from bench.training import checkpoints, stored_networks
 from bench.training.limits import Limits
 from bench.training.search import Selection
 
@@ -94,7 +94,9 @@ class _Driver:
         self.checkpoints = Path(folder).resolve()
         self.unfinished: set[str] = set()  # places of cells that failed: their trainings may still be of use
         self.suite, self.store, self.monitor, self.summary = suite, store, monitor, summary
-        self.settings = replace(settings, limits=replace(settings.limits, checkpoints=str(self.checkpoints)))
+        networks = str(stored_networks.folder_of(store.arrays.folder).resolve()) if settings.keep.networks else ""
+        limits = replace(settings.limits, checkpoints=str(self.checkpoints), networks=networks)
+        self.settings = replace(settings, limits=limits)
         self.progress = Progress()
         self.sources = registry.sources
         files = zip(registry.files, self.sources, strict=True)

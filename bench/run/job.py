@@ -6,7 +6,9 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from bench.api import Method, Network, Replication, Split, Wrapper
+import numpy as np
+
+from bench.api import Array, Method, Network, Replication, Split, Wrapper
 from bench.errors import raise_if_stop
 from bench.metrics import score
 from bench.metrics.kept import pack
@@ -160,6 +162,31 @@ def predictions_of(job: Job, found: Finding) -> bytes:
     if found.kept is None:
         return b""
     return pack(found.kept, job.keep.precision, found.metrics) or b""
+
+
+def loss_history(networks: Sequence[Fitted]) -> dict[str, Array]:
+    """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
+    losses_of = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
+    for k, network in enumerate(networks):
+        losses_of[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
+    names = {"history/train_loss": losses_of[0], "history/validation_loss": losses_of[1]}
+    return {name: losses for name, losses in names.items() if not np.isnan(losses).all()}
+
+
+def training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
+    """Return what is stored of the training of a cell's networks."""
+    finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
+    kept = sum(n.stored for n in networks)
+    return (
+        job.search_record()
+        | ({"stored_networks": kept} if kept else {})
+        | {
+            "epochs": [n.epochs for n in networks],
+            "train_loss": finite,
+            "validation_loss": [n.validation_loss for n in networks],
+            "form": str(networks[0].form),
+        }
+    )
 
 
 def error_text(error: BaseException) -> str:

@@ -6,13 +6,10 @@ ensemble's first network is that of a single one. A search trains all configurat
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from bench.api import Array, Method, Network
+from bench.api import Method, Network
 from bench.api.tape import stream
 from bench.errors import raise_if_stop
 from bench.probes.base import DivergedError, Finding, Subject, TrainedSubject
@@ -25,7 +22,9 @@ from bench.run.job import (
     calibrated,
     error_text,
     held_out_value,
+    loss_history,
     predictions_of,
+    training_record,
     until_error,
 )
 from bench.spec.cell import Outcome
@@ -41,6 +40,7 @@ from bench.training.rows import Prepared, calibration_folds, prepare, search_fol
 from bench.training.search import Selection
 from bench.training.stack import Progress
 from bench.training.stacked_calls import graphs_remembered
+from bench.training.stored_networks import fit_unless_kept
 from bench.training.validation import held_out_loss
 from bench.training.wrapped import Part, rows_for_inner
 
@@ -232,7 +232,7 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
                 members[place] = replace(member, checkpoint=_checkpoint(job, method, training, own))
             waiting.setdefault(place, []).append((number, own))
     trainings = list(members)
-    for item in fit_with_progress([members[t] for t in trainings], limits):
+    for item in fit_unless_kept([members[t] for t in trainings], limits):
         if isinstance(item, Progress):
             yield 0, item
             continue
@@ -271,7 +271,7 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
     try:
         method, training = _chosen(job)
         places = job.networks(method)
-        record = _training_record(job, [job.fitted[place] for place in places])
+        record = training_record(job, [job.fitted[place] for place in places])
         lost = [place for place in places if job.fitted[place].status == "diverged"]
         if lost:
             return Outcome("diverged", _divergence(job, data, lost[0]), training=record)
@@ -286,7 +286,7 @@ def _judged(job: Job, data: _Data, limits: Limits) -> Outcome:
         except DivergedError as error:
             return Outcome("diverged", str(error), training=record)
         seen = {f"inspect/{name}": t.numpy(force=True) for name, t in method.inspect(networks[0]).items()}
-        arrays = {**found.arrays, **seen, **_history(networks)}
+        arrays = {**found.arrays, **seen, **loss_history(networks)}
         doubts = "; ".join([*doubts, *found.doubts])
         metrics = {**found.metrics, **job.search_metrics()}
         about, kept = {**record, **found.record}, predictions_of(job, found)
@@ -330,22 +330,3 @@ def _divergence(job: Job, data: _Data, place: Place) -> str:
     member = _member(job, form, training, data.of_part(job, fold), _network_seed(job, place))
     found = first_not_finite(member, network)
     return f"{message}; first not finite: {found}" if found else message
-
-
-def _history(networks: Sequence[Fitted]) -> dict[str, Array]:
-    """Return the losses of every epoch, `[networks, epochs]`; NaN after the last one of a network."""
-    losses_of = np.full((2, len(networks), max(n.epochs for n in networks)), np.nan, dtype=np.float32)
-    for k, network in enumerate(networks):
-        losses_of[:, k, : network.epochs] = np.asarray(network.history, dtype=np.float32).T
-    names = {"history/train_loss": losses_of[0], "history/validation_loss": losses_of[1]}
-    return {name: losses for name, losses in names.items() if not np.isnan(losses).all()}
-
-
-def _training_record(job: Job, networks: Sequence[Fitted]) -> Mapping[str, Any]:
-    finite = [n.train_loss if math.isfinite(n.train_loss) else None for n in networks]
-    return job.search_record() | {
-        "epochs": [n.epochs for n in networks],
-        "train_loss": finite,
-        "validation_loss": [n.validation_loss for n in networks],
-        "form": str(networks[0].form),
-    }

@@ -27,6 +27,7 @@ class RunOptions:
     compiling: Compiling = "auto"  # of training steps; auto: where it pays
     progress: bool | None = None  # whether a progress bar is shown; None: in a terminal
     keep: What = "predictions"  # what is stored beside the values: all draws, mean and variance alone, or nothing
+    keep_networks: bool = False  # keep trained networks beside the store, and train none that was kept before
     keep_precision: Exactness = "compact"  # 16 bits where that changes no metric by more than 1e-4 of it, or float32
 
     def __post_init__(self) -> None:
@@ -43,7 +44,7 @@ class RunOptions:
             raise UserError(f"time_limit: at most {LONGEST_TIME_LIMIT:,} seconds (a year); got {self.time_limit:g}")
 
     def _keep(self) -> Keep:
-        return Keep(self.keep, self.keep_precision)
+        return Keep(self.keep, self.keep_precision, self.keep_networks)
 
     def settings(self) -> "RunSettings":
         """Return the settings of a run; raises if the options do not go together."""

@@ -6,7 +6,8 @@ A cell whose predictions do not fit into the budget keeps its moments, which are
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, case, delete, func, select
 
@@ -24,6 +25,11 @@ DEFAULT_BUDGET = 2 * 10**9  # bytes
 FULL = "the budget was used up"
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 Rows = Sequence[Mapping[str, Any]]
+
+
+def files_beside(store: "Store", kind: Literal["checkpoints", "networks"]) -> list[Path]:
+    """Return the files of networks beside a store: checkpoints of unfinished trainings, or kept networks."""
+    return sorted(store.arrays.folder.with_suffix(f".{kind}").glob("*/*.safetensors"))
 
 
 @dataclass(frozen=True)

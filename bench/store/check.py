@@ -8,14 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select, text, update
 
 from bench.errors import UserError
 from bench.store.arrays import DamagedArraysError
-from bench.store.bank import forget_predictions, kept_files, read_predictions
-from bench.store.database import chunks
+from bench.store.bank import files_beside, forget_predictions, kept_files, read_predictions
+from bench.store.database import chunks, user_errors
 from bench.store.gc import clean
 from bench.store.store import Store
 from bench.store.tables import cells, metrics, wanted
@@ -45,6 +46,8 @@ class Checked:
     orphan_values: int  # metric values without a cell
     database: tuple[str, ...]  # what the database says is wrong with itself
     predictions: int = 0  # cells with stored predictions
+    networks: int = 0  # files of kept networks
+    damaged_networks: tuple[str, ...] = ()  # those that cannot be read: they would be trained again
 
 
 def check(store: Store) -> Checked:
@@ -62,7 +65,9 @@ def check(store: Store) -> Checked:
     faults = tuple(CellFault(key, fault, name, tuple(places[key]), what) for key, fault, name, what in (*own, *kept))
     orphans = clean(store, dry_run=True)
     count = orphans.array_files + orphans.temporary_files
-    return Checked(len(names), faults, count, orphans.bytes, values, problems, len(bank))
+    networks = files_beside(store, "networks")
+    bad = tuple(str(path) for path in networks if not _readable(path))
+    return Checked(len(names), faults, count, orphans.bytes, values, problems, len(bank), len(networks), bad)
 
 
 def repair(store: Store, found: Checked) -> None:
@@ -85,7 +90,20 @@ def repair(store: Store, found: Checked) -> None:
         connection.execute(delete(metrics).where(_without_cell()))
 
     store.database.write(work, lock=cells)
+    with user_errors(store.address):
+        for name in found.damaged_networks:
+            Path(name).unlink(missing_ok=True)
     clean(store)
+
+
+def _readable(path: Path) -> bool:
+    from bench.training.stored_networks import read_network  # loads torch
+
+    try:
+        read_network(path)
+    except ValueError:
+        return False
+    return True
 
 
 def _bank_fault(store: Store, name: str) -> str | None:

@@ -3,13 +3,13 @@
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from bench.errors import UserError
 from bench.machine.files import TEMPORARY
-from bench.store.bank import forget_predictions, kept_files
+from bench.store.bank import files_beside, forget_predictions, kept_files
 from bench.store.database import user_errors
 from bench.store.store import Store, plugin_hashes
 from bench.store.tables import cells, environments, leases, metrics, plugins, rescored, wanted
@@ -27,20 +27,29 @@ class Cleaned:
     checkpoint_files: int = 0
     plugins: int = 0  # sources of plug-in files that no cell names
     predictions: int = 0  # cells whose stored predictions were removed
+    network_files: int = 0
 
 
 def clean(
-    store: Store, *, unwanted: bool = False, checkpoints: bool = False, predictions: bool = False, dry_run: bool = False
+    store: Store,
+    *,
+    unwanted: bool = False,
+    checkpoints: bool = False,
+    predictions: bool = False,
+    networks: bool = False,
+    dry_run: bool = False,
 ) -> Cleaned:
     """Remove array files that no cell refers to.
 
     `unwanted`: also results that no suite contains any more. `checkpoints`: also those of unfinished trainings, which
-    then start again. `predictions`: also all stored predictions; values and moments stay.
+    then start again. `predictions`: also all stored predictions; values and moments stay. `networks`: also kept
+    networks, which are then trained again where another method needs them.
     """
     drivers = store.drivers()
-    if (unwanted or checkpoints or predictions) and drivers and not dry_run:
+    chosen = {"unwanted": unwanted, "checkpoints": checkpoints, "predictions": predictions, "networks": networks}
+    if any(chosen.values()) and drivers and not dry_run:
         # A run deletes the list of its suite's cells before it writes the new one.
-        option = "--unwanted" if unwanted else "--checkpoints" if checkpoints else "--predictions"
+        option = next(f"--{name}" for name, asked in chosen.items() if asked)
         raise UserError(f"{option}: {drivers[0]['name']} is working on this store; try again when it has ended")
     is_wanted = select(wanted.c.key).where(wanted.c.key == cells.c.key).exists()
     with store.database.reading() as connection:
@@ -54,7 +63,9 @@ def clean(
     referenced = _referenced(store, [is_wanted] if unwanted else [], predictions=not predictions)
     lost = store.arrays.orphans(referenced, idle=not drivers)
     temporary = sum(path.suffix == TEMPORARY for path, _ in lost)
-    kept = _checkpoint_files(store) if checkpoints else []
+    checkpoint_files = _files_beside(store, "checkpoints") if checkpoints else []
+    network_files = _files_beside(store, "networks") if networks else []
+    kept = [*checkpoint_files, *network_files]
     sources = [] if drivers else _unused_plugins(store, [is_wanted] if unwanted else [])  # a driver stores them first
     if sources and not dry_run:
         store.database.write(lambda connection: connection.execute(delete(plugins).where(plugins.c.hash.in_(sources))))
@@ -66,13 +77,13 @@ def clean(
             with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
     size = sum(size for _, size in (*lost, *kept))
-    return Cleaned(results, len(lost) - temporary, temporary, size, len(kept), len(sources), removed)
+    counts = (len(checkpoint_files), len(sources), removed, len(network_files))
+    return Cleaned(results, len(lost) - temporary, temporary, size, *counts)
 
 
-def _checkpoint_files(store: Store) -> list[tuple[Path, int]]:
-    from bench.training.checkpoints import folder_of  # imports torch
-
-    return [(path, path.stat().st_size) for path in sorted(folder_of(store.arrays.folder).glob("*/*.safetensors"))]
+def _files_beside(store: Store, kind: Literal["checkpoints", "networks"]) -> list[tuple[Path, int]]:
+    """Return checkpoints or kept networks with their sizes."""
+    return [(path, path.stat().st_size) for path in files_beside(store, kind)]
 
 
 def _referenced(store: Store, conditions: list[ColumnElement[bool]], *, predictions: bool) -> set[str]:

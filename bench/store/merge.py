@@ -17,7 +17,7 @@ from bench.spec.names import check_name
 from bench.store.arrays import DamagedArraysError
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
-from bench.store.merge_bank import copy_predictions, rescored_rows, write_copied, write_rescored
+from bench.store.merge_bank import copy_networks, copy_predictions, rescored_rows, write_copied, write_rescored
 from bench.store.result_rows import storable, write_results
 from bench.store.schema import content_hash, split_code
 from bench.store.store import Store
@@ -52,6 +52,7 @@ class Merged:
     same: int = 0
     arrays: int = 0  # files copied
     predictions: int = 0  # files of stored predictions copied
+    networks: int = 0  # files of kept networks copied
     predictions_left_out: int = 0  # cells whose predictions the budget of this store had no room for
     skipped: list[SkippedFile] = field(default_factory=list)  # array files that could not be copied
     suites: int = 0  # added
@@ -72,6 +73,7 @@ def merge(store: Store, other: Store) -> Merged:
                 _merge_cells(store, other, there, part, done)
             _merge_suites(store, other, there, done)
             _merge_searches(store, other, there, done)
+        done.networks = copy_networks(store, other)
         new = {name: source for name, source in other.plugins().items() if name not in store.plugins([name])}
         store.save_plugins(new.values())
         done.plugins = len(new)

@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from bench.errors import UserError
+from bench.machine.files import write_output
 from bench.metrics.kept import unpack
 from bench.spec.names import check_name
 from bench.store.arrays import DamagedArraysError
-from bench.store.bank import Deposits, kept_files, write_rows
+from bench.store.bank import Deposits, files_beside, kept_files, write_rows
 from bench.store.database import insert, user_errors
 from bench.store.result_rows import storable
 from bench.store.store import Store
@@ -63,6 +64,19 @@ def _content(other: Store, name: str) -> bytes:
     except ValueError as error:
         raise DamagedArraysError(f"{path}: {error}") from error
     return content
+
+
+def copy_networks(store: Store, other: Store) -> int:
+    """Copy kept networks that this store does not have; return how many. Whoever loads one checks its content."""
+    copied = 0
+    for path in files_beside(other, "networks"):
+        place = store.arrays.folder.with_suffix(".networks") / path.parent.name / path.name
+        if not place.exists():
+            with user_errors(store.address):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_output(place, path.read_bytes(), durable=True)
+            copied += 1
+    return copied
 
 
 def write_copied(connection: Connection, copied: CopiedPredictions, keys: Iterable[str]) -> None:

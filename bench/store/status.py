@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import and_, case, func, select
 
-from bench.store.bank import BankUsage, usage
+from bench.store.bank import BankUsage, files_beside, usage
 from bench.store.leases import live_drivers
 from bench.store.store import Store
 from bench.store.tables import cells, leases, suites, wanted
@@ -25,6 +25,8 @@ class Status:
     array_files: int
     array_bytes: int
     predictions: BankUsage  # part of the array files
+    network_files: int = 0
+    network_bytes: int = 0
 
 
 def status(store: Store, suite: str | None = None) -> Status:
@@ -59,4 +61,6 @@ def status(store: Store, suite: str | None = None) -> Status:
         unwanted = connection.execute(select(func.count()).select_from(cells).where(~is_wanted)).scalar_one()
     files, size = store.arrays.usage()
     busy = [{**driver, "cells": working.get(driver["name"], 0)} for driver in drivers]
-    return Status(rows, busy, int(unwanted), store.database.size(), files, size, bank)
+    networks = [path.stat().st_size for path in files_beside(store, "networks")]
+    sizes = (store.database.size(), files, size, bank, len(networks), sum(networks))
+    return Status(rows, busy, int(unwanted), *sizes)

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from bench.training.flops import measure
+from bench.training.flops import Cost, measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member
 from bench.training.stack import Progress, Stack
@@ -32,8 +33,7 @@ def fit_with_progress(members: Sequence[Member], limits: Limits = Limits()) -> I
         group.sort(key=lambda number: members[number].training.learning_rate)
         cost = measure(members[group[0]])
         large = is_large(cost.flops_per_row, limits, cost.alone)
-        # Steps of a stack are too small to share between threads: two took twice as long as one.
-        with threads(torch.get_num_threads() if large else 1), torch.no_grad():
+        with computing_as_trained(cost, limits), torch.no_grad():
             for item in Stack([members[n] for n in group], cost, large, limits).run():
                 if isinstance(item, Progress):
                     waiting = len(members) - ended - item.training
@@ -41,6 +41,14 @@ def fit_with_progress(members: Sequence[Member], limits: Limits = Limits()) -> I
                 else:
                     ended += 1
                     yield group[item[0]], item[1]
+
+
+def computing_as_trained(cost: Cost, limits: Limits) -> AbstractContextManager[None]:
+    """Compute with as many threads as networks of this cost are trained with.
+
+    Steps of a stack are too small to share between threads: two took twice as long as one.
+    """
+    return threads(torch.get_num_threads() if is_large(cost.flops_per_row, limits, cost.alone) else 1)
 
 
 def train_again(member: Member, calls: type[StackedCalls]) -> None:

@@ -23,6 +23,7 @@ class Limits:
     slots: int = SLOTS
     bytes: int = 2**30
     checkpoints: str = ""  # folder for large networks in training; empty: none
+    networks: str = ""  # folder in which trained networks are kept, and looked for; empty: none
 
 
 def is_large(flops_per_row: float, limits: Limits, alone: bool = False) -> bool:

@@ -159,6 +159,7 @@ class Fitted(Net):
     train_loss: float = math.nan
     validation_loss: float | None = None
     history: Sequence[tuple[float, float]] = ()  # training and validation loss of each epoch; NaN: not validated
+    stored: bool = False  # it was not trained now: an earlier run kept it
 
     @property
     def best_epoch(self) -> int:

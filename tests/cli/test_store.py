@@ -229,6 +229,7 @@ def test_gc(store: Store, call: Command) -> None:
         "bytes": 1500,
         "checkpoint_files": 0,
         "predictions": 0,
+        "network_files": 0,
         "plugins": 0,
     }
     assert json.loads(call("gc", "--json").out) == expected
