@@ -5,7 +5,7 @@ the encodings: no value, category or gap of a test row can reach a training row.
 gaps stay NaN, and the harness fills them with the mean of the rows that train (`Split.gaps`), when it scales.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -53,19 +53,31 @@ class Encoding:
 
 
 def rows_of(table: Table, rows: Array) -> Table:
-    """Return some rows of a table as a table that holds nothing of the others."""
-    columns = {}
-    for name, column in table.columns.items():
-        codes, words = None, ()
-        if column.codes is not None:
-            codes = column.codes[rows]
-            found = np.unique(codes[codes >= 0])
-            words = tuple(column.words[place] for place in found)
-            renumbered = np.full(len(column.words) + 1, -1, dtype=np.int32)  # the last: of code -1
-            renumbered[found] = np.arange(len(found))
-            codes = renumbered[codes]
-        columns[name] = Column(column.numbers[rows], codes, words)
-    return replace(table, columns=columns, lines=table.lines[rows])
+    """Return some rows of a table as a table that gives nothing of the others."""
+    return replace(table, columns=_SomeRows(table.columns, rows), lines=table.lines[rows])
+
+
+class _SomeRows(Mapping[str, Column]):
+    """Some rows of columns; each column is cut out when it is read, so that a large table is not held twice."""
+
+    def __init__(self, columns: Mapping[str, Column], rows: Array) -> None:
+        self._columns, self._rows = columns, rows
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._columns[name]
+        if column.codes is None:
+            return Column(column.numbers[self._rows])
+        codes = column.codes[self._rows]
+        found = np.unique(codes[codes >= 0])
+        renumbered = np.full(len(column.words) + 1, -1, dtype=np.int32)  # the last: of code -1
+        renumbered[found] = np.arange(len(found))
+        return Column(column.numbers[self._rows], renumbered[codes], tuple(column.words[place] for place in found))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 def refuse(table: Table, names: Sequence[str], rules: Rules) -> None:

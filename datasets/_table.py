@@ -6,9 +6,8 @@ A table of a million rows is held as numbers: only cells that are no numbers are
 import csv
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -20,6 +19,7 @@ from bench.api import Array, UserError
 FEWEST = 10  # rows: a tenth of them is one test row
 MOST_BYTES = 2**30  # of a file
 MOST_CELLS = 2**27  # of a table: 1 GiB as numbers
+MOST_KEPT_CELLS = 2**23  # of a table that is kept in memory between two splits
 CHUNK = 10_000  # rows that are held as text at once
 LAST = "\0last"  # among names of columns: the last one, whatever its name
 
@@ -52,7 +52,7 @@ class Table:
     """Columns by name, in the order of the file, with the line of the file that each row ends on."""
 
     path: Path
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     lines: Array
     counted: str = "line"  # what `lines` counts, as a user finds it
 
@@ -80,14 +80,28 @@ def regular_size(path: Path, most: int = MOST_BYTES) -> int:
     return facts.st_size
 
 
+_kept: dict[tuple[object, ...], Table] = {}  # the last table that was read, where it is not large
+
+
+def read_once(path: Path, text: frozenset[str], read: Callable[[Path, frozenset[str]], Table]) -> Table:
+    """Read a table; every split of it does, so it is kept until another one is read, or it changes."""
+    size = regular_size(path)
+    place = (read, path.resolve(), path.stat().st_mtime_ns, size, text)
+    if place not in _kept:
+        _kept.clear()
+        table = read(path, text)
+        if len(table) * len(table.columns) > MOST_KEPT_CELLS:
+            return table  # reading it again takes less than training on it, and the memory is needed there
+        _kept[place] = table
+    return _kept[place]
+
+
 def read_csv(path: Path, text: frozenset[str]) -> Table:
     """Read a table and check its shape; columns in `text` are kept as words, also where they are numbers."""
-    size = regular_size(path)
-    return _read_csv(path, path.stat().st_mtime_ns, size, text)
+    return read_once(path, text, _read_csv)
 
 
-@lru_cache(maxsize=1)  # every split of a table reads it
-def _read_csv(path: Path, changed: int, size: int, text: frozenset[str]) -> Table:
+def _read_csv(path: Path, text: frozenset[str]) -> Table:
     try:
         with path.open(encoding="utf-8-sig", newline="") as content:
             return _parse(path, content, text)
@@ -131,7 +145,7 @@ class ColumnBuilder:
     def __init__(self, *, as_text: bool) -> None:
         self.as_text = as_text
         self.numbers: list[Array] = []
-        self.codes: list[Array] = []
+        self.codes: list[Array] = []  # one for each part, from the first word on
         self.words: dict[str, int] = {}
 
     def add(self, cells: Sequence[str]) -> None:
@@ -146,16 +160,25 @@ class ColumnBuilder:
             if np.isinf(values).any():
                 values[np.isinf(values)] = np.nan
         self.numbers.append(values)
+        words = np.flatnonzero(np.isnan(values)).tolist()
+        if not self.words and not words:
+            return  # most columns hold numbers only
         codes = np.full(len(cells), -1, dtype=np.int32)
-        for row in np.flatnonzero(np.isnan(values)).tolist():
+        for row in words:
             codes[row] = self.words.setdefault(cells[row], len(self.words))
         self.codes.append(codes)
 
     def column(self) -> Column:
-        """Return all cells."""
+        """Return all cells; the builder is empty afterwards."""
         count = sum(map(len, self.numbers))
         numbers = np.broadcast_to(np.nan, count) if self.as_text else np.concatenate(self.numbers)
-        return Column(numbers, np.concatenate(self.codes) if self.words else None, tuple(self.words))
+        codes = None
+        if self.words:
+            known = sum(map(len, self.codes))
+            codes = np.concatenate([np.full(count - known, -1, dtype=np.int32), *self.codes])
+        self.numbers.clear()
+        self.codes.clear()
+        return Column(numbers, codes, tuple(self.words))
 
 
 def targets_of(table: Table, target: str) -> Array:

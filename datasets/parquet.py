@@ -6,7 +6,6 @@ missing value. Other types, such as lists, are refused by the name of their colu
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from bench.api import UserError
 from bench.datasets._own_table import OwnTable
-from bench.datasets._table import FEWEST, LAST, MOST_CELLS, Column, ColumnBuilder, Table, check_names, regular_size
+from bench.datasets._table import FEWEST, LAST, MOST_CELLS, Column, ColumnBuilder, Table, check_names, read_once
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,10 @@ class Parquet(OwnTable):
 
     def read(self, path: Path, text: frozenset[str]) -> Table:
         """Read the file."""
-        size = regular_size(path)
-        return _read(path, path.stat().st_mtime_ns, size, text)
+        return read_once(path, text, _read)
 
 
-@lru_cache(maxsize=1)  # every split of a table reads it
-def _read(path: Path, changed: int, size: int, text: frozenset[str]) -> Table:
+def _read(path: Path, text: frozenset[str]) -> Table:
     import pyarrow
     from pyarrow import parquet
 

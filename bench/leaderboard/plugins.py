@@ -10,7 +10,8 @@ from bench.leaderboard.references import Reference, cited_in
 from bench.plugins.building import PluginError
 from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
 from bench.plugins.registry import Kind, Registry
-from bench.spec.plugin import PluginSpec
+from bench.spec.plugin import SUBMITTED, PluginSpec
+from bench.submissions.scoring import VERIFIED
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class About:
 
 def about_method(spec: PluginSpec, registry: Registry) -> About:
     """Return the description of a method, given its part of a cell's specification."""
+    if spec.origin == SUBMITTED:
+        summary = f"Predictions of {spec.options['who']}, made elsewhere: {spec.options['how']}."
+        verified = ("verified here", f"{'; '.join(VERIFIED)}, by the machine and the code under Provenance")
+        reported = ("only reported, not re-run", "who predicted, how, and what it took")
+        return About(*_identity(spec), summary, (), facts=(verified, reported))
     try:
         method, changed = _build("method", spec, registry)
         summary, text = _docstrings(registry.plugins("method")[spec.name].module().__doc__, type(method))

@@ -19,6 +19,8 @@ from bench.spec.protocol import Protocol
 from bench.training.folds import folds
 from bench.training.member import Rows
 
+BLOCK = 50_000  # rows that are scaled at once
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -157,8 +159,12 @@ class _Scale:
 
     def inputs(self, x: Array) -> Array:
         """Return rows in training units."""
-        whole = x if self.fill is None else _filled(x, self.fill)
-        return np.ascontiguousarray(_scaled(whole, self.mean, self.std), dtype=np.float32)
+        scaled = np.empty(x.shape, dtype=np.float32)
+        for first in range(0, len(x), BLOCK):  # no second copy of a large table in double precision
+            part = slice(first, first + BLOCK)
+            whole = x[part] if self.fill is None else _filled(x[part], self.fill)
+            scaled[part] = _scaled(whole, self.mean, self.std)
+        return scaled
 
     def targets(self, y: Array) -> Array:
         """Return targets in training units; classes have none."""
