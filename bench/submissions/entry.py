@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.errors import UserError, unknown_name
 from bench.machine.environment import facts
+from bench.metrics.kept import pack
 from bench.spec.cell import Cell, Outcome
 from bench.spec.plugin import SUBMITTED, PluginSpec
 from bench.spec.protocol import Training
@@ -133,4 +134,5 @@ def _outcome(found: ScoredSubmission, scored: Scored, environment: Mapping[str, 
         timing={"finished": now},
         environment=environment,
         arrays=scored.finding.arrays,
+        predictions=(pack(kept, "float32", scored.finding.metrics) or b"") if (kept := scored.finding.kept) else b"",
     )

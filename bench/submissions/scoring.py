@@ -78,6 +78,6 @@ def _score(path: Path, submission: Submission, predictions: Predictions, split: 
         scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
     forecast = Forecast.of(prediction, split.test_y, predictions.noise_variance, scale, split.test_truth)
     with np.errstate(all="ignore"):
-        finding = finding_of(split, Kept(forecast, groups=split.test_groups))
+        finding = finding_of(split, Kept(forecast, groups=split.test_groups), keep="predictions")
     digest = hashlib.blake2b(read_bounded(path, MOST_ARRAY_BYTES), digest_size=8).hexdigest()
     return Scored(predictions, finding, digest)

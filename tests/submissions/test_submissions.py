@@ -17,12 +17,19 @@ import scoringrules
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import mean_pinball_loss
 
+from bench.leaderboard.plugins import about_method
+from bench.leaderboard.rerun import rerun
+from bench.leaderboard.rows import Row
 from bench.plan.cells import Refused, plan
 from bench.plan.data_export import export_data
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.spec.cell import Outcome
-from bench.spec.spec import read_spec
+from bench.spec.plugin import SUBMITTED, PluginSpec
+from bench.spec.protocol import Protocol
+from bench.spec.spec import CellSpec, read_spec
+from bench.store import bank
+from bench.store.provenance import Provenance
 from bench.store.results import StoredResults
 from bench.store.store import Store, SuiteRecord
 from bench.submissions import prediction_files
@@ -370,3 +377,25 @@ def test_cells_of_earlier_submissions_stay(command: Command, store: Path, folder
     with Store(str(store), writable=False) as opened:
         own = [row for row in opened.cells("tiny") if row["method"].endswith(MARK)]
     assert [row["split"] for row in own] == [0, 1, 2]
+
+
+def test_stored_predictions_can_be_scored_again(command: Command, store: Path, folder: Path) -> None:
+    assert command("submit", str(folder), "--store", str(store)).code == 0
+    again = command("rescore", "--store", str(store), "--metric", "crps")
+    assert again.code == 0, again.err
+    with Store(str(store), writable=False) as opened:
+        assert len(bank.keys_with_predictions(opened, "tiny")) == 3
+
+
+def test_a_leaderboard_says_who_predicted_and_gives_no_command(folder: Path) -> None:
+    about = {"who": "Ada Lovelace", "how": "by hand"}
+    method = PluginSpec("mine", SUBMITTED, options=about)
+    page = about_method(method, Registry())
+    assert ("Ada Lovelace" in page.summary, page.absent) == (True, "")
+    assert any("not re-run" in name for name, _ in page.facts)
+    spec = CellSpec(
+        dataset=PluginSpec("diabetes"), data="0", method=method, protocol=Protocol(), split=0, seed=0, harness=1
+    )
+    row = Row("tiny", "table", f"mine {MARK}", 1, {"k": Provenance(spec, {}, ())}, (0,), {"ok": 1}, 0.0, 0.0, 1.0)
+    found = rerun([row], Registry())
+    assert (found.lines, "Ada Lovelace (by hand): scored here, not re-run" in found.remark) == ((), True)
