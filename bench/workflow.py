@@ -168,6 +168,7 @@ def compare_methods(
     Without `metrics`, those that the suite lists.
     """
     from bench.stats import Settings, compare
+    from bench.store.comparable import require_comparable
 
     frame, cells = results.frame, results.cells
     for name in datasets:
@@ -175,6 +176,7 @@ def compare_methods(
             raise unknown_name("dataset", name, set(cells["dataset"]), f"suite {results.suite}")
     if datasets:
         frame, cells = frame[frame["dataset"].isin(datasets)], cells[cells["dataset"].isin(datasets)]
+    require_comparable(cells.to_dict("records"), results.baseline, (a, b))
     chosen = _metrics_of(results, metrics, (a, b))
     return compare(frame, a, b, chosen, cells=cells, settings=settings or Settings())
 
@@ -199,7 +201,9 @@ def rank_methods(
 ) -> Rankings:
     """Rank methods (all by default) over the datasets of a suite, by every metric that the suite lists."""
     from bench.stats import Settings, rank
+    from bench.store.comparable import require_comparable
 
+    require_comparable(results.cells.to_dict("records"), results.baseline, methods)
     rankings, left_out = [], []
     for metric in _metrics_of(results, metrics, methods):
         try:

@@ -145,6 +145,7 @@ def merge(other: str, store: str, as_json: bool) -> None:
         print_json(asdict(done))
     else:
         _print_merged(done)
+        _print_comparable(store)
     if done.conflicts or done.skipped:
         end(1)
 
@@ -165,6 +166,24 @@ def _print_merged(done: "Merged") -> None:
     if done.predictions or done.predictions_left_out:
         full = f"; the budget had no room for those of {plural(done.predictions_left_out, 'cell')}"
         echo(f"predictions of {plural(done.predictions, 'cell')} copied{full * (done.predictions_left_out > 0)}")
+
+
+def _print_comparable(store: str) -> None:
+    """Say which methods of each suite may be compared now."""
+    from bench.store.comparable import differences
+
+    with closing(_opened(store, None)) as opened:
+        for name, record in opened.suites().items():
+            cells = opened.cells(name)
+            found = differences(cells, record["baseline"])
+            for each in found:
+                echo(plain(f"not comparable: {name}: {each}"))
+            odd = {(each.dataset, each.method) for each in found}
+            alike = {(cell["dataset"], cell["method"]) for cell in cells if cell["status"] == "ok"} - odd
+            if alike:
+                methods = plural(len({method for _, method in alike}), "method")
+                datasets = plural(len({dataset for dataset, _ in alike}), "dataset")
+                echo(plain(f"comparable: {name}: {methods} on {datasets}, with the same rows, protocol and metrics"))
 
 
 @click.command(cls=Command)
