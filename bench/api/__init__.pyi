@@ -13,6 +13,7 @@ from bench.api.dataset import float_options as float_options
 from bench.api.dataset import options as options
 from bench.api.estimator import Estimator as Estimator
 from bench.api.estimator import Examples as Examples
+from bench.api.law import Law as Law
 from bench.api.method import Batch as Batch
 from bench.api.method import Method as Method
 from bench.api.method import Net as Net
@@ -64,6 +65,7 @@ from bench.metrics import Metric as Metric
 from bench.metrics import Mixture as Mixture
 from bench.metrics import Normal as Normal
 from bench.metrics import NormalInverseGamma as NormalInverseGamma
+from bench.metrics import NormalMixture as NormalMixture
 from bench.metrics import Points as Points
 from bench.metrics import Prediction as Prediction
 from bench.metrics import Probabilities as Probabilities

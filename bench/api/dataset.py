@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
 from bench.machine.data_files import File
 from bench.spec.replication import Replication
+
+if TYPE_CHECKING:
+    from bench.api.law import Law
 
 Task = Literal["regression", "classification"]
 Array = NDArray[Any]
@@ -22,6 +25,7 @@ class Problem:
     inputs: tuple[int, ...]
     outputs: int
     rows: int = field(default=0, compare=False, repr=False)  # for training, held-out ones included; 0: not known
+    law: "Law | None" = field(default=None, compare=False, repr=False)  # of the targets, where the dataset states it
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Split:
     count: int | None = None  # how many splits the dataset has; None: as many as are asked for
     gaps: bool = False  # whether NaN in the inputs is a missing value, which the mean of the rows that train fills
     features: Sequence[str] = ()  # the names of a table's features, where they have names
+    law: "Law | None" = None  # the exact law of the targets given the inputs, where the dataset knows it
 
     @property
     def test_share(self) -> float:
@@ -50,7 +55,7 @@ class Split:
     def problem(self) -> Problem:
         """What a network has to predict on this split."""
         outputs = self.classes if self.task == "classification" else 1
-        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs, len(self.train_x))
+        return Problem(self.task, tuple(self.train_x.shape[1:]), outputs, len(self.train_x), self.law)
 
 
 class Dataset:

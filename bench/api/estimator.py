@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench.api.base_method import BaseMethod
 from bench.api.dataset import Array, Problem
+from bench.api.law import Law
 from bench.metrics import Prediction
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Examples:
     x: Array  # [rows, *problem.inputs], float32
     y: Array  # [rows]: float32, or int64 for classes
     new_network: "NewNetwork"  # `new_network(outputs)` makes the suite's network, as network methods train it
+    law: Law | None = None  # of the targets, in training units, where the dataset states it (for oracles)
 
     def __len__(self) -> int:
         return len(self.x)

@@ -40,6 +40,7 @@ from bench.metrics.intervals import (
 from bench.metrics.metric import Metric
 from bench.metrics.mixture import Mixture
 from bench.metrics.noise import fit_noise_variance
+from bench.metrics.normal_mixture import NormalMixture
 from bench.metrics.predictions import Normal, NormalInverseGamma, Points, RegressionPrediction
 from bench.metrics.quantile_predictions import Quantiles
 from bench.metrics.quantile_scores import interval_score, pinball_loss, weighted_interval_score
@@ -90,7 +91,7 @@ from bench.metrics.uncertainty import (
 from bench.metrics.variance_calibration import dawid_sebastiani_score, normalised_calibration_error
 
 __all__ = ["BrierSplit", "ClassPrediction", "Dirichlet", "Forecast", "Intervals", "Logits", "Metric", "MetricError"]
-__all__ += ["Mixture", "Normal", "NormalInverseGamma", "PitHistogram", "Points", "Prediction"]
+__all__ += ["Mixture", "Normal", "NormalInverseGamma", "NormalMixture", "PitHistogram", "Points", "Prediction"]
 __all__ += ["Probabilities", "QuantileCurve"]
 __all__ += ["Quantiles", "RegressionPrediction", "ReliabilityCurve", "RiskCoverage", "Sets", "TargetScale", "accuracy"]
 __all__ += ["adaptive_calibration_error", "area_under_generalised_risk", "area_under_risk_coverage", "auroc"]

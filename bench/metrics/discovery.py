@@ -27,6 +27,7 @@ from bench.metrics import (
     robustness,
     selective,
     sets,
+    truth,
     uncertainty,
     variance_calibration,
 )
@@ -35,7 +36,7 @@ from bench.metrics.metric import Metric
 GROUP = "bench.metrics"
 _REGRESSION = (regression, crps, intervals, quantiles, quantile_scores, variance_calibration)
 _CLASSIFICATION = (classification, calibration, selective, detection, uncertainty, sets)
-_PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost, public_code)
+_PARTS = (*_REGRESSION, *_CLASSIFICATION, robustness, cost, public_code, truth)
 BUILT_IN: tuple[Metric, ...] = tuple(metric for part in _PARTS for metric in part.METRICS)
 
 

@@ -1,8 +1,8 @@
 """The predictions of a method for one test set: the only argument of every declared metric."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from bench.metrics.class_predictions import ClassPrediction, Logits, Sets
 from bench.metrics.mixture import LEVELS, Mixture
 from bench.metrics.predictions import RegressionPrediction, as_prediction
 from bench.metrics.sorting import sort_by_score
+
+if TYPE_CHECKING:
+    from bench.metrics.law_comparison import LawComparison
 
 Prediction = RegressionPrediction | ClassPrediction  # what a method may state about its rows
 
@@ -59,6 +62,8 @@ class Forecast:
     - `scale`: of the training targets, for standardised and min-max units.
     - `sets`: [N, C] booleans, the classes of each row's prediction set.
     - `truth`: [N], the targets without noise, where the dataset knows them.
+    - `law`: one draw that is the exact law of the targets, where the dataset states it.
+    - `posterior`: one draw with the exact posterior of the function as its model variance, where there is one.
     - `stated`: what the draws state where that is more than points, points with a variance, or probabilities; write
       `Forecast.of(prediction, observed)`, which takes the other arrays from it.
 
@@ -74,6 +79,8 @@ class Forecast:
     sets: NDArray[np.bool_] | None = None
     stated: Prediction | None = None
     truth: NDArray[Any] | None = None
+    law: Prediction | None = None
+    posterior: RegressionPrediction | None = None
 
     @classmethod
     def of(
@@ -83,14 +90,15 @@ class Forecast:
         noise_variance: float | None = None,
         scale: TargetScale | None = None,
         truth: NDArray[Any] | None = None,
+        law: Prediction | None = None,
+        posterior: RegressionPrediction | None = None,
     ) -> Self:
         """Return the forecast that is the equal mixture of the T draws of a prediction."""
         if isinstance(prediction, ClassPrediction):
-            sets = prediction.members if isinstance(prediction, Sets) else None
-            return cls(
-                "classification", observed, prediction.probabilities, None, noise_variance, scale, sets, prediction
-            )
-        return cls("regression", observed, prediction.centre, None, noise_variance, scale, None, prediction, truth)
+            sets, draws = prediction.members if isinstance(prediction, Sets) else None, prediction.probabilities
+            return cls("classification", observed, draws, None, noise_variance, scale, sets, prediction, law=law)
+        common = (observed, prediction.centre, None, noise_variance, scale, None, prediction, truth)
+        return cls("regression", *common, law, posterior)
 
     def __post_init__(self) -> None:
         if self.task == "regression":
@@ -114,6 +122,8 @@ class Forecast:
             raise UserError(f"task must be 'regression' or 'classification', got {self.task!r}")
         object.__setattr__(self, "draws", draws)
         object.__setattr__(self, "observed", observed)
+        for name, known in (("law", self.law), ("posterior", self.posterior)):
+            self._check_known(name, known)
 
     def _check_variances(self, shape: tuple[int, ...]) -> None:
         if self.stated is not None and self.draw_variance is not None:
@@ -126,15 +136,28 @@ class Forecast:
         if self.noise_variance is not None and not (np.isfinite(self.noise_variance) and self.noise_variance >= 0):
             raise UserError(f"noise_variance must be finite and not negative, got {self.noise_variance}")
 
+    def _check_known(self, name: str, known: Prediction | None) -> None:
+        if known is None:
+            return
+        if isinstance(known, ClassPrediction) != (self.task == "classification"):
+            raise UserError(f"{name}: a {type(known).__name__} does not belong to a {self.task}")
+        if (known.draw_count, known.row_count) != (1, self.row_count):
+            found = f"{known.draw_count} of {known.row_count} rows"
+            raise UserError(f"{name}: expected one draw of {self.row_count} rows, got {found}")
+
     def at_rows(self, kept: BoolArray) -> "Forecast":
         """Return the forecast at some of the rows."""
         truth = None if self.truth is None else self.truth[kept]
+        law = None if self.law is None else self.law.rows(kept)
+        posterior = None if self.posterior is None else self.posterior.rows(kept)
+        observed = self.observed[kept]
         if self.stated is not None:
-            return Forecast.of(self.stated.rows(kept), self.observed[kept], self.noise_variance, self.scale, truth)
-        stated = None if self.draw_variance is None else self.draw_variance[:, kept]
-        sets = None if self.sets is None else self.sets[kept]
-        observed, draws = self.observed[kept], self.draws[:, kept]
-        return replace(self, observed=observed, draws=draws, draw_variance=stated, sets=sets, truth=truth)
+            stated = self.stated.rows(kept)
+            return Forecast.of(stated, observed, self.noise_variance, self.scale, truth, law, posterior)
+        draws, sets = self.draws[:, kept], None if self.sets is None else self.sets[kept]
+        variance = None if self.draw_variance is None else self.draw_variance[:, kept]
+        arrays = (observed, draws, variance, self.noise_variance, self.scale, sets, None, truth)
+        return Forecast(self.task, *arrays, law, posterior)
 
     @property
     def draw_count(self) -> int:
@@ -251,6 +274,13 @@ class Forecast:
     def pit(self) -> FloatArray:
         """The probability integral transform F_i(y_i) of `distribution`, [N]."""
         return self._require_distribution("pit").cdf(self.observed)
+
+    @cached_property
+    def against_law(self) -> "LawComparison":
+        """The forecast compared with the exact law of the targets."""
+        from bench.metrics.law_comparison import LawComparison
+
+        return LawComparison(self)
 
     @cached_property
     def geometric_mean(self) -> FloatArray:

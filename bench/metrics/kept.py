@@ -18,6 +18,7 @@ from bench.metrics.class_predictions import ClassPrediction, Dirichlet, Logits, 
 from bench.metrics.compact_arrays import Arrays, Precision, decode, encode
 from bench.metrics.forecast import Forecast, Prediction, TargetScale
 from bench.metrics.groups import score_by_group
+from bench.metrics.normal_mixture import NormalMixture
 from bench.metrics.predictions import Normal, NormalInverseGamma, Points, RegressionPrediction
 from bench.metrics.quantile_predictions import Quantiles
 from bench.metrics.scoring import score
@@ -25,10 +26,12 @@ from bench.spec.sizes import MOST_ARRAY_BYTES
 
 FORMAT = 1
 TOLERANCE = 1e-4  # the largest change of a metric, as a share of its value
-KINDS = {kind.__name__: kind for kind in (Points, Normal, NormalInverseGamma, Quantiles, Probabilities, Logits)} | {
-    "Dirichlet": Dirichlet
+KINDS = {
+    kind.__name__: kind
+    for kind in (Points, Normal, NormalInverseGamma, NormalMixture, Quantiles, Probabilities, Logits, Dirichlet)
 }
-POSITIVE = frozenset({"model_variance", "noise_variance", "nu", "alpha", "beta", "concentration"})
+POSITIVE = frozenset({"model_variance", "noise_variance", "variances", "nu", "alpha", "beta", "concentration"})
+KNOWN = ("law", "posterior")  # what a dataset states beside its targets
 Part = Literal["test", "validation"]
 
 
@@ -57,7 +60,8 @@ class Kept:
         """Return the forecast at the test rows of the first draws, with the noise that was fitted for them."""
         own = self.test
         assert own.stated is not None, "kept predictions are stated"
-        return Forecast.of(own.stated.draws(draws), own.observed, self.fewer[draws], own.scale, own.truth)
+        known = (own.truth, own.law, own.posterior)
+        return Forecast.of(own.stated.draws(draws), own.observed, self.fewer[draws], own.scale, *known)
 
 
 def pack(kept: Kept, exactness: Literal["compact", "float32"], values: Mapping[str, float]) -> bytes | None:
@@ -150,8 +154,12 @@ def _to_arrays(kept: Kept, precision: Precision) -> Arrays:
     for part, forecast in parts:
         if forecast is not None:
             prefix = names_of(part)
-            facts[part], own = _prediction_arrays(prefix, forecast, kept.unit, precision)
+            facts[part], own = _prediction_arrays(prefix, forecast.stated, kept.unit, precision)
             arrays |= own | {f"{prefix}observed": _smallest(forecast.observed)}
+    for name, known in zip(KNOWN, (test.law, test.posterior), strict=True):
+        if known is not None:  # exactly: the regret of an oracle is 0
+            facts[name], own = _prediction_arrays(f"{name}/", known, None, "float64")
+            arrays |= own
     if test.truth is not None:
         arrays["test/truth"] = test.truth
     if names is not None and kept.groups is not None:
@@ -160,9 +168,9 @@ def _to_arrays(kept: Kept, precision: Precision) -> Arrays:
 
 
 def _prediction_arrays(
-    prefix: str, forecast: Forecast, unit: tuple[float, float], precision: Precision
+    prefix: str, prediction: Prediction | None, unit: tuple[float, float] | None, precision: Precision
 ) -> tuple[dict[str, Any], Arrays]:
-    prediction = forecast.stated
+    """Return facts and arrays of a prediction, in training units if these are given."""
     arrays: Arrays = {}
     sets = isinstance(prediction, Sets)
     if isinstance(prediction, Sets):
@@ -171,7 +179,7 @@ def _prediction_arrays(
     if type(prediction) not in KINDS.values():
         raise UserError(f"{type(prediction).__name__}: predictions of a class of their own are not kept")
     assert prediction is not None
-    if not isinstance(prediction, ClassPrediction):
+    if unit is not None and not isinstance(prediction, ClassPrediction):
         prediction = _in_training_units(prediction, *unit)
     facts: dict[str, Any] = {"kind": type(prediction).__name__, "sets": sets, "fields": {}}
     for name, values in _fields(prediction).items():
@@ -222,13 +230,7 @@ def _forecast(
     part: Part, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any], scale: TargetScale | None
 ) -> Forecast:
     prefix, own = names_of(part), facts[part]
-    kind = KINDS[own["kind"]]
-    given: dict[str, Any] = {}
-    for name, (coding, dtype) in own["fields"].items():
-        given[name] = decode(prefix + name, arrays, coding).astype(np.dtype(dtype), copy=False)
-    if "tails" in own:
-        given["tails"] = own["tails"]
-    prediction: Prediction = kind(**given)
+    prediction = _prediction(prefix, arrays, own)
     if not isinstance(prediction, ClassPrediction):
         mean, std = facts["unit"]
         prediction = prediction.affine(float(std), float(mean))
@@ -238,8 +240,23 @@ def _forecast(
     classes = isinstance(prediction, ClassPrediction)
     observed = arrays[f"{prefix}observed"]
     observed = observed.astype(np.int64) if classes else observed.astype(np.float64)
-    noise, truth = facts["noise"], arrays.get("test/truth") if part == "test" else None
-    return Forecast.of(prediction, observed, None if noise is None else float(noise), scale, truth)
+    noise = None if facts["noise"] is None else float(facts["noise"])
+    if part != "test":
+        return Forecast.of(prediction, observed, noise, scale)
+    law, posterior = (_prediction(f"{name}/", arrays, facts[name]) if name in facts else None for name in KNOWN)
+    assert posterior is None or isinstance(posterior, RegressionPrediction)
+    return Forecast.of(prediction, observed, noise, scale, arrays.get("test/truth"), law, posterior)
+
+
+def _prediction(prefix: str, arrays: Mapping[str, NDArray[Any]], own: Mapping[str, Any]) -> Prediction:
+    """Return a prediction in the units in which it was written."""
+    given: dict[str, Any] = {}
+    for name, (coding, dtype) in own["fields"].items():
+        given[name] = decode(prefix + name, arrays, coding).astype(np.dtype(dtype), copy=False)
+    if "tails" in own:
+        given["tails"] = own["tails"]
+    prediction: Prediction = KINDS[own["kind"]](**given)
+    return prediction
 
 
 def _smallest(observed: NDArray[Any]) -> NDArray[Any]:

@@ -33,6 +33,7 @@ DEFAULTS: Mapping[str, tuple[Margin, Margin, Margin]] = {
     "calibration": (Margin(0.05, True), Margin(0.02, False), Margin(0.01, False)),
     "selective": (Margin(0.05, True), Margin(0.02, False), Margin(0.01, False)),
     "detection": (Margin(0.01, True), Margin(0.02, False), Margin(0.01, False)),
+    "truth": (Margin(0.05, True), Margin(0.02, False), Margin(0.02, False)),
     "cost": (Margin(0.2, True), Margin(0.02, False), Margin(0.01, False)),
 }
 DESCRIPTIVE = Margin(0.05, True)  # of values without a better: for the change points of a history, never for the gate

@@ -13,12 +13,12 @@ from bench.metrics.forecast import Forecast
 from bench.spec.names import check_name
 
 Task = Literal["regression", "classification", "any"]
-Family = Literal["predictive", "calibration", "selective", "detection", "cost", "descriptive"]
+Family = Literal["predictive", "calibration", "selective", "detection", "cost", "truth", "descriptive"]
 Direction = Literal["lower", "higher", "target", "none"]
 PAPER = "Yuan, Li and Kuruoglu, MCNI"  # the source of several metrics
 NEEDS = frozenset(
     {"draws", "disagreement", "variance", "distribution", "density", "probabilities", "noise", "scale", "baseline"}
-    | {"probe", "sets", "truth"}
+    | {"probe", "sets", "truth", "law", "posterior"}
 )
 
 
@@ -31,7 +31,8 @@ class Metric:
     draw states), "distribution" (a stated variance or quantiles, or points with a fitted noise), "density" (the same
     without point masses), "probabilities" (classification), "noise" (a fitted observation noise), "scale" (of the
     training targets), "baseline" (another method's value on the same split), "sets" (prediction sets beside the
-    probabilities), "truth" (targets without noise, where the dataset knows them).
+    probabilities), "truth" (targets without noise, where the dataset knows them), "law" (the exact law of the targets,
+    where the dataset states it), "posterior" (the exact posterior of the function, where there is one).
     `compute` returns NaN where the value is undefined; `score` then leaves the metric out. A metric with `relative_to`
     has no `compute`: it is the value of that metric minus the baseline method's value. A metric that needs a "probe"
     has none either: a probe (`bench.probes`) measures more than a forecast. A `signed` metric may be zero or negative,
@@ -147,6 +148,8 @@ def _missing(need: str, forecast: Forecast) -> str | None:
         "scale": (forecast.scale is not None, "the scale of the training targets is unknown"),
         "sets": (forecast.sets is not None, "there are no prediction sets"),
         "truth": (forecast.truth is not None, "the targets without noise are unknown"),
+        "law": (forecast.law is not None, "the law of the targets is unknown"),
+        "posterior": (forecast.posterior is not None, "the exact posterior is unknown"),
         "baseline": (False, "it is relative to a baseline"),
         "probe": (False, "a probe or a search measures it"),
     }[need]

@@ -7,6 +7,7 @@ import numpy as np
 
 from bench.errors import UserError
 from bench.metrics.arrays import BoolArray, FloatArray
+from bench.metrics.normal_mixture import NormalMixture
 from bench.metrics.predictions import Normal, NormalInverseGamma, RegressionPrediction
 from bench.metrics.quantile_predictions import Quantiles
 from bench.metrics.standard_normal import mean_distance, normal_cdf
@@ -23,6 +24,8 @@ def disagreement(part: RegressionPrediction) -> FloatArray:
         return _student_disagreement(part)
     if isinstance(part, Quantiles):
         return _quantile_disagreement(part)
+    if isinstance(part, NormalMixture):
+        return _nested_disagreement(part)
     raise UserError(f"no CRPS is known for a mixture of {type(part).__name__}")
 
 
@@ -74,6 +77,14 @@ def _pair_disagreement(part: Normal) -> FloatArray:
     # A draw against itself has E|X_t - X_t'| = 2 s_t / sqrt(pi): 1/T of these pairs are in the first mean.
     pairs: FloatArray = total / count**2 - std.mean(axis=0) * ((count - 1) / count / math.sqrt(math.pi))
     return pairs
+
+
+def _nested_disagreement(part: NormalMixture) -> FloatArray:
+    """Return the variance over all normals minus its part within the draws (the law of total variance of F)."""
+    one = (slice(t, t + 1) for t in range(part.draw_count))
+    each = [NormalMixture(part.means[t], part.variances[t]).normals() for t in one]
+    within: FloatArray = np.mean([_normal_disagreement(draw) for draw in each], axis=0)
+    return _normal_disagreement(part.normals()) - within
 
 
 def _student_disagreement(part: NormalInverseGamma) -> FloatArray:

@@ -103,7 +103,7 @@ def shifted_rows(split: Split, shift: str, severity: int, seed: int) -> Split:
         x = x + size * spread * random.choice([-1.0, 1.0], size=x.shape[1])
     else:
         x = np.where(random.random(x.shape) < size, centre, x)
-    return replace(split, test_x=x.astype(split.test_x.dtype), test_truth=None)
+    return replace(split, test_x=x.astype(split.test_x.dtype), test_truth=None, law=None)
 
 
 def _farthest(x: Array, centre: Array, spread: Array, count: int) -> Array:

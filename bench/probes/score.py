@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from bench.api import Array, ClassPrediction, Prediction, Split
+from bench.api import Array, ClassPrediction, Prediction, RegressionPrediction, Split
 from bench.metrics import Forecast, catalogue, fit_noise_variance, reasons_without_value
 from bench.metrics.kept import Kept
+from bench.metrics.truth import rows_against_law
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.spec.keep import MOMENTS, What
 from bench.spec.protocol import CLOSED, Draws
@@ -97,7 +98,8 @@ class _Draws:
     def forecast(self, subject: TrainedSubject) -> Forecast:
         """Return the forecast of the draws."""
         split = subject.split
-        return Forecast.of(self.test, split.test_y, self.noise(subject), subject.data.scale, split.test_truth)
+        known = (split.test_truth, *_known(split, subject.data.rows.train.numpy(force=True)))
+        return Forecast.of(self.test, split.test_y, self.noise(subject), subject.data.scale, *known)
 
     def noise(self, subject: TrainedSubject, first: int | None = None) -> float | None:
         """Return the observation noise that fits the draws best, or the first of them."""
@@ -128,6 +130,15 @@ def _draw(subject: TrainedSubject) -> _Draws:
     return _Draws(test, validation, held.numpy())
 
 
+def _known(split: Split, train: Array) -> tuple[Prediction | None, RegressionPrediction | None]:
+    """Return the law at the test rows and the exact posterior given the training rows, where the dataset has them."""
+    if split.law is None:
+        return None, None
+    exact = split.law.given(split.train_x[train], split.train_y[train])
+    posterior = None if exact is None else exact.at(split.test_x)
+    return split.law.at(split.test_x), posterior if isinstance(posterior, RegressionPrediction) else None
+
+
 def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
     """Return what figures are drawn from; inputs only where they are one number per row and can be an axis."""
     arrays = {"observed": np.asarray(split.test_y), "mean": forecast.mean, "variance": forecast.variance}
@@ -137,4 +148,4 @@ def _curves(split: Split, forecast: Forecast) -> dict[str, Array]:
         arrays["truth"] = np.asarray(split.test_truth)
     if forecast.task == "regression" and forecast.noise_variance is not None:
         arrays["noise"] = np.array([forecast.noise_variance])
-    return arrays
+    return arrays | (rows_against_law(forecast) if forecast.law is not None else {})

@@ -76,7 +76,8 @@ def _score(path: Path, submission: Submission, predictions: Predictions, split: 
     if split.task == "regression":
         y = np.asarray(split.train_y, dtype=np.float64)
         scale = TargetScale(float(y.mean()), float(y.std()), float(y.min()), float(y.max()))
-    forecast = Forecast.of(prediction, split.test_y, predictions.noise_variance, scale, split.test_truth)
+    law = None if split.law is None else split.law.at(split.test_x)
+    forecast = Forecast.of(prediction, split.test_y, predictions.noise_variance, scale, split.test_truth, law)
     with np.errstate(all="ignore"):
         finding = finding_of(split, Kept(forecast, groups=split.test_groups), keep="predictions")
     digest = hashlib.blake2b(read_bounded(path, MOST_ARRAY_BYTES), digest_size=8).hexdigest()

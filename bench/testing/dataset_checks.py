@@ -1,6 +1,7 @@
 """All checks of a dataset."""
 
 import hashlib
+import pickle
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import fields
@@ -8,16 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
-from bench.api import Array, Dataset, Split
+from bench.api import Array, ClassPrediction, Dataset, Prediction, Split
 from bench.errors import UserError
 from bench.plan.cells import checked
 from bench.spec.replication import check_replication
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
+from bench.training.predictors import require_prediction
 
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 LARGEST = 4 * 2**30  # bytes of one split
+SUSPICIOUS = 1e-5  # the probability of targets below which they do not follow a law
 OVERHEAD = 64 * 2**20  # bytes that a library may need while it reads
 
 
@@ -53,6 +56,7 @@ def dataset_checks() -> Iterator[Check[DatasetSubject]]:
     yield Check("repeats", "splits are related as it declares: independent, overlapping splits, or seeds", _repeats)
     yield Check("split-count", "it has as many splits as it states, and no more", _split_count)
     yield Check("disjoint", "no test row is a training row, unless a note says so", _disjoint)
+    yield Check("law", "targets follow the law that it states, and the true function is its mean", _law)
     yield Check("isolated", "a caller who writes into the arrays does not change the next load", _isolated)
     yield Check("global-randomness", "global random generators are untouched", _global_randomness)
     yield Check("memory", "loading needs at most a few times the memory of the rows", _memory)
@@ -104,7 +108,8 @@ def _stated_shape(subject: DatasetSubject) -> None:
 
 
 def _same(one: Split, other: Split) -> bool:
-    return all(_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(Split))
+    names = [field.name for field in fields(Split) if field.name != "law"]  # a function of the rows, checked by itself
+    return all(_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def _equal(one: object, other: object) -> bool:
@@ -174,6 +179,48 @@ def _disjoint(subject: DatasetSubject) -> None:
     noted = any("duplicate" in note for note in subject.plugin.notes)
     advice = "split by index; if the source itself repeats rows, say so in notes with the word 'duplicate'"
     require(share == 0 or noted, f"{share:.1%} of the test rows are training rows too, with their target; {advice}")
+
+
+def _law(subject: DatasetSubject) -> None:
+    """A law is compared with the targets of both parts: by the uniform law of F(y), or by the shares of classes."""
+    split = subject.first
+    if split.law is None:
+        raise NotApplicable("it states no law of its targets")
+    law = pickle.loads(pickle.dumps(split.law))  # one that this process made
+    for part, x, y in (("training", split.train_x, split.train_y), ("test", split.test_x, split.test_y)):
+        stated = law.at(x)
+        require_prediction(stated, split.task, len(x), "law")
+        require(stated.draw_count == 1, f"the law at {part} rows has {stated.draw_count} draws; state one")
+        p = _probability_of_targets(stated, y)
+        found = f"the {part} targets have the probability {p:.1g} under the law"
+        require(p > SUSPICIOUS, f"{found}; draw them from law.at(x), and state the same law")
+        if isinstance(stated, ClassPrediction):
+            continue
+        extra = stated.model_variance
+        require(extra is None or not (extra > 1e-9 * stated.variance).any(), "a law is noise: state no model variance")
+        if part == "test" and split.test_truth is not None:
+            gap = float(np.abs(stated.centre[0] - split.test_truth).max())
+            require(gap < 1e-6 * (1 + float(np.abs(split.test_truth).max())), "test_truth is not the mean of the law")
+
+
+def _probability_of_targets(stated: Prediction, y: Array) -> float:
+    """Return the probability of targets at least as far from their law."""
+    from scipy.stats import chi2, kstest
+
+    if not isinstance(stated, ClassPrediction):
+        return float(kstest(stated.cdf(np.asarray(y, dtype=np.float64))[0], "uniform").pvalue)
+    p = stated.probabilities[0]
+    hits = np.eye(p.shape[1])[y.astype(np.int64)] - p
+    # Weighted by the probabilities themselves: shares of classes alone would not see a law at the wrong rows.
+    weighted = np.column_stack([(hits * p).sum(axis=1), hits[:, :-1]])
+    covariance = np.zeros((weighted.shape[1],) * 2)
+    for label in range(p.shape[1]):  # exactly, by going through the classes that each row might have had
+        possible = np.eye(p.shape[1])[label] - p
+        each = np.column_stack([(possible * p).sum(axis=1), possible[:, :-1]])
+        covariance += np.einsum("n,ni,nj->ij", p[:, label], each, each)
+    total = weighted.sum(axis=0)
+    size = float(total @ np.linalg.pinv(covariance) @ total)
+    return float(chi2.sf(size, np.linalg.matrix_rank(covariance)))
 
 
 def _hashes(x: Array, y: Array) -> list[bytes]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from bench.api import Array, Method, Network, Prediction, Problem, Split, Task
+from bench.api import Array, Law, Method, Network, Normal, Prediction, Probabilities, Problem, Split, Task
 from bench.api.tape import BlankTape, stream
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec
@@ -29,7 +29,30 @@ SEED = 20
 NETWORK = PluginSpec(DEFAULT_NETWORK, options={"hidden": [16]})
 LEARNING = Protocol(Training(learning_rate=0.01, epochs=80, batch=32), NETWORK, validation=0.2)
 SHORT = Protocol(Training(learning_rate=0.01, epochs=3, batch=32), NETWORK, validation=0.2)
-PROBLEMS = {"regression": Problem("regression", (2,), 1), "classification": Problem("classification", (2,), 3)}
+CENTRES = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
+NOISE, WIDTH = 0.05, 0.5  # standard deviations of targets, and of inputs around their centre
+
+
+@dataclass(frozen=True)
+class ProblemLaw(Law):
+    """The law of the problems below, for methods that read it."""
+
+    task: Task
+
+    def at(self, x: Array) -> Prediction:
+        """Return a normal around the surface, or the probabilities of the clusters by Bayes' rule."""
+        if self.task == "regression":
+            mean = _surface(np.asarray(x, dtype=np.float64))[None]
+            return Normal(mean, noise_variance=np.full_like(mean, NOISE**2))
+        distance = np.square(np.asarray(x, dtype=np.float64)[:, None] - CENTRES).sum(axis=2) / (2 * WIDTH**2)
+        shares = np.exp(distance.min(axis=1, keepdims=True) - distance)
+        return Probabilities((shares / shares.sum(axis=1, keepdims=True))[None])
+
+
+PROBLEMS = {
+    "regression": Problem("regression", (2,), 1, law=ProblemLaw("regression")),
+    "classification": Problem("classification", (2,), 3, law=ProblemLaw("classification")),
+}
 
 
 @dataclass(frozen=True)
@@ -42,12 +65,11 @@ def split_of(task: Task, rows: int = 120) -> Split:
     random = np.random.default_rng([31, rows])
     if task == "regression":
         x, test_x = random.normal(size=(rows, 2)), random.normal(size=(60, 2))
-        y, test_y = (_surface(part) + 0.05 * random.normal(size=len(part)) for part in (x, test_x))
-        return Split("regression", x, y, test_x, test_y)
+        y, test_y = (_surface(part) + NOISE * random.normal(size=len(part)) for part in (x, test_x))
+        return Split("regression", x, y, test_x, test_y, law=ProblemLaw(task))
     label, test_label = np.arange(rows) % 3, np.arange(60) % 3
-    centres = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
-    x, test_x = (centres[part] + 0.5 * random.normal(size=(len(part), 2)) for part in (label, test_label))
-    return Split("classification", x, label, test_x, test_label, classes=3)
+    x, test_x = (CENTRES[part] + WIDTH * random.normal(size=(len(part), 2)) for part in (label, test_label))
+    return Split("classification", x, label, test_x, test_label, classes=3, law=ProblemLaw(task))
 
 
 def tiny_splits(task: Task) -> Iterator[tuple[str, Split]]:

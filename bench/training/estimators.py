@@ -50,7 +50,8 @@ def fit_estimator(
     rows = data.rows
 
     def examples(index: Tensor) -> Examples:
-        return Examples(problem, rows.x[index].numpy(force=True), rows.y[index].numpy(force=True), new_network)
+        x, y = (part[index].numpy(force=True) for part in (rows.x, rows.y))
+        return Examples(problem, x, y, new_network, data.law)
 
     train, validation = examples(rows.train), examples(rows.validation) if len(rows.validation) else None
     seed = stream(seed, "fit") % SEEDS

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bench.api import Array, ClassPrediction, Prediction, Split
+from bench.api.law import Law, ScaledLaw
 from bench.api.tape import generator, stream
 from bench.errors import UserError
 from bench.metrics import TargetScale
@@ -33,6 +34,7 @@ class Prepared:
     scale: TargetScale | None
     inputs: Callable[[Array], Tensor]  # converts rows in original units to training units, on the device
     original_inputs: Callable[[Tensor], Array]  # and back
+    law: Law | None = None  # of the targets, in training units, where the dataset states it
 
     def original(self, prediction: Prediction) -> Prediction:
         """Return a prediction in original units; classes have none."""
@@ -125,7 +127,8 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequ
     scaled_images = split.train_x.ndim == 4 and protocol.scale_inputs
     black = tuple((-scale.mean / scale.std).ravel().tolist()) if scaled_images else ()
     rows = Rows(split.task, rows_x, rows_y, train, validation, calibration, black)
-    return Prepared(rows, inputs(split.test_x), told.y_mean, told.y_std, whole, inputs, original_inputs)
+    law = split.law and ScaledLaw(split.law, told.mean, told.std, told.y_mean, told.y_std)
+    return Prepared(rows, inputs(split.test_x), told.y_mean, told.y_std, whole, inputs, original_inputs, law)
 
 
 @dataclass(frozen=True, eq=False)

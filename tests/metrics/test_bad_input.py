@@ -27,7 +27,7 @@ from bench.metrics import (
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 EVEN = np.full((3, 2, 2), 0.5)
 LABELS = np.array([0, 1])
-EVERY = {n: m for n, m in catalogue().items() if m.compute and not m.on_request}
+EVERY = {n: m for n, m in catalogue().items() if m.compute and not m.on_request and "law" not in m.needs}
 OF_CLASSES = {n: m for n, m in EVERY.items() if m.task == "classification"}
 NAMES_OF_CLASSIFICATION = {name for name, metric in OF_CLASSES.items() if "sets" not in metric.needs}
 OF_DRAWS = {name for name, metric in OF_CLASSES.items() if {"draws", "disagreement"} & metric.needs}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bench.errors import UserError
-from bench.metrics import Mixture, Normal, NormalInverseGamma, Points, Quantiles, RegressionPrediction
+from bench.metrics import Mixture, Normal, NormalInverseGamma, NormalMixture, Points, Quantiles, RegressionPrediction
 
 LEVELS = np.array([0.001, 0.025, 0.5, 0.9, 0.999])
-KINDS = ("far", "near", "narrow", "many", "evidential", "flat", "exponential")
+KINDS = ("far", "near", "narrow", "many", "evidential", "flat", "exponential", "nested")
 
 
 def _parts(kind: str, rng: np.random.Generator) -> RegressionPrediction:
@@ -22,6 +22,8 @@ def _parts(kind: str, rng: np.random.Generator) -> RegressionPrediction:
     if kind in ("flat", "exponential"):
         values = np.sort(rng.normal(size=(*shape, 3)), axis=-1)
         return Quantiles(np.array([0.1, 0.5, 0.9]), values, tails=kind)  # type: ignore[arg-type]
+    if kind == "nested":
+        return NormalMixture(rng.normal(0, 3, size=(*shape, 3)), rng.gamma(2.0, size=(*shape, 3)))
     distance = {"far": 30.0, "near": 0.3, "narrow": 1e5, "many": 2.0}[kind]
     return Normal(rng.normal(0, distance, size=shape), noise_variance=rng.gamma(2.0, size=shape))
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,9 @@ from bench.errors import UserError
 from bench.metrics import (
     Forecast,
     MetricError,
+    Normal,
     NormalInverseGamma,
+    Probabilities,
     TargetScale,
     catalogue,
     gaussian_nll,
@@ -34,6 +37,11 @@ def test_every_declared_metric_has_a_value_where_its_needs_are_met(
     task: Literal["regression", "classification"], rng: np.random.Generator
 ) -> None:
     forecast = _regression(rng, noise_variance=0.3, scale=SCALE) if task == "regression" else _classification(rng)
+    if task == "regression":
+        known = Normal(forecast.draws[:1] + 1, noise_variance=np.full((1, forecast.row_count), 0.5))
+        forecast = replace(forecast, law=known, posterior=replace(known, model_variance=known.noise_variance))
+    else:
+        forecast = replace(forecast, law=Probabilities(forecast.draws[:1]))
     every = {n: m for n, m in catalogue().items() if m.compute is not None and not m.on_request}
     expected = [n for n, m in every.items() if m.task in (task, "any")]
     values = score(forecast)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bench.api import Dataset, Replication, Split
+from bench.api import Array, Dataset, Law, Normal, Replication, Split
 from bench.errors import UserError
 from bench.testing import dataset_checks, verify
 
@@ -168,6 +168,36 @@ class MoreSplits(Healthy):
         return replace(super().load(split), count=3)
 
 
+@dataclass(frozen=True)
+class SumLaw(Law):
+    """Lengths are the sum of the loads, with noise."""
+
+    noise: float
+
+    def at(self, x: Array) -> Normal:
+        mean = x.sum(1)[None]
+        return Normal(mean, noise_variance=np.full_like(mean, self.noise**2))
+
+
+@dataclass(frozen=True)
+class Lawful(Healthy):
+    """Springs with noise of a known law."""
+
+    noise: float = 0.5
+    stated: float = 0.5
+    repeats: ClassVar[Replication] = "independent"
+    shape = (200, 2)
+
+    def load(self, split: int) -> Split:
+        if split >= 8:
+            raise UserError(f"split {split} does not exist")
+        random = np.random.default_rng([5, split])
+        x = random.normal(size=(200, 2))
+        y = x.sum(1) + self.noise * random.normal(size=200)
+        law = SumLaw(self.stated)
+        return Split("regression", x[50:], y[50:], x[:50], y[:50], count=8, test_truth=x[:50].sum(1), law=law)
+
+
 BROKEN: dict[str, Dataset] = {
     "options": NoDefault(40),
     "version": NoVersion(),
@@ -181,6 +211,7 @@ BROKEN: dict[str, Dataset] = {
     "repeats": Overlapping(),
     "split-count": MoreSplits(),
     "disjoint": Leaking(),
+    "law": Lawful(stated=2.0),
     "isolated": Shared(),
     "global-randomness": GlobalNumbers(),
     "memory": Greedy(),
@@ -188,7 +219,8 @@ BROKEN: dict[str, Dataset] = {
 
 
 def test_the_healthy_dataset_passes_all() -> None:
-    assert {str(v) for v in verify(Healthy()) if v.state != "ok"} == set()
+    assert {v.check: v.state for v in verify(Healthy()) if v.state != "ok"} == {"law": "not applicable"}
+    assert {str(v) for v in verify(Lawful()) if v.state != "ok"} == set()
 
 
 def test_there_is_a_broken_dataset_for_every_check() -> None:

@@ -1,0 +1,212 @@
+"""Writes the findings of docs/results/truth.md from the values per seed in docs/results/truth.csv.
+
+`python -m tools.truth_page docs/results/truth.md`; with `--store STORE` the values are first taken from a run.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+
+from bench.store.results import StoredResults
+from bench.store.store import Store
+from bench.text_tables import markdown_table
+from tools.pages import replace_part
+
+VALUES = Path(__file__).parent.parent / "docs/results/truth.csv"
+METRICS = ["law_regret", "mean_cost", "noise_cost", "model_cost", "noise_ratio", "model_ratio", "function_coverage"]
+METRICS += ["posterior_ratio", "class_regret", "confidence_gap", "model_ratio@group=gap", "model_ratio@group=data"]
+METRICS += ["law_regret@group=gap", "law_regret@group=data", "law_regret@group=beyond", "conditional_coverage_error"]
+AT_EACH_X = ["mean-variance", "mean-variance-ensemble", "evidential-regression", "quantile-regression"]
+REFERENCES = ["oracle", "exact-posterior"]
+SIZES = {"growing-50": 50, "growing-500": 500, "growing-10000": 10_000}
+ONE_LEVEL = 0.5 * math.log(math.sinh(2 * math.log(3)) / (2 * math.log(3)))  # 1/2 (log E n - E log n), n = 3^x
+
+
+def keep(store: str) -> None:
+    """Write the values of a run of suite truth, four significant digits each."""
+    with closing(Store(store)) as opened:
+        frame = StoredResults(opened, "truth").frame
+    own = frame[frame["metric"].isin(METRICS)]
+    whole = own.groupby("seed")[["dataset", "method"]].apply(lambda part: len(part.drop_duplicates()))
+    own = own[own["seed"].isin(whole.index[whole == whole.max()])]  # seeds that all datasets and methods have
+    table = own.pivot(index=["dataset", "method", "seed"], columns="metric", values="value")
+    table.reindex(columns=METRICS).to_csv(VALUES, float_format="%.4g")
+
+
+class Means:
+    """Means over seeds, by dataset, method and metric."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        means = table.groupby(["dataset", "method"]).mean().stack().reset_index()
+        means.columns = pd.Index(["dataset", "method", "metric", "value"])
+        places = zip(means["dataset"], means["method"], means["metric"], strict=True)
+        self._values = {
+            (str(dataset), str(method), str(metric)): float(value)
+            for (dataset, method, metric), value in zip(places, means["value"], strict=True)
+        }
+
+    def value(self, dataset: str, method: str, metric: str) -> float:
+        """Return one of them; NaN where there is none."""
+        return self._values.get((dataset, method, metric), math.nan)
+
+    def learned(self, dataset: str, metric: str) -> dict[str, float]:
+        """Return the values on one dataset by method, lowest first, without references."""
+        own = {place[1]: value for place, value in self._values.items() if place[::2] == (dataset, metric)}
+        return dict(sorted(((m, v) for m, v in own.items() if m not in REFERENCES), key=lambda item: item[1]))
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Datasets with their methods."""
+        return list(dict.fromkeys((dataset, method) for dataset, method, _ in self._values))
+
+
+def nearest_to_one(ratios: dict[str, float]) -> str:
+    """Return the method whose ratio is off 1 by the smallest factor."""
+    return min(ratios, key=lambda method: abs(math.log(ratios[method])))
+
+
+def _range(values: dict[str, float]) -> str:
+    return f"{min(values.values()):.2f} to {max(values.values()):.2f}"
+
+
+def findings(means: Means) -> str:
+    """Return the findings, numbered."""
+    finders: Sequence[Callable[[Means], str]] = (_one_level, _rows, _gap, _posterior, _shape, _classes)
+    return "\n\n".join(f"{number}. {find(means)}" for number, find in enumerate(finders, start=1))
+
+
+def _one_level(means: Means) -> str:
+    regret = means.learned("growing-500", "law_regret")
+    own = {method: value for method, value in regret.items() if method in AT_EACH_X}
+    others = {method: value for method, value in regret.items() if method not in AT_EACH_X}
+    return (
+        f"**Stating noise at each x matters more than the posterior.** Where the noise grows (`growing-500`), the "
+        f"{len(own)} methods that state it at each x lose {_range(own)} nat to the law; the {len(others)} others lose "
+        f"{_range(others)}. One noise level costs {ONE_LEVEL:.2f} even where the function is exact: the noise of a "
+        f"deep ensemble has the right size (x{means.value('growing-500', 'deep-ensemble', 'noise_ratio'):.2f}) in the "
+        "wrong places."
+    )
+
+
+def _rows(means: Means) -> str:
+    def series(method: str, metric: str) -> str:
+        return ", ".join(f"{means.value(dataset, method, metric):.3f}" for dataset in SIZES)
+
+    rows = ", ".join(f"{rows:,}" for rows in SIZES.values())
+    return (
+        f"**More rows repair the mean and not the noise.** With {rows} rows the error of the mean of a deep ensemble "
+        f"costs {series('deep-ensemble', 'mean_cost')} nat, its noise {series('deep-ensemble', 'noise_cost')}. An "
+        f"ensemble of mean-variance networks loses {series('mean-variance-ensemble', 'law_regret')} in all."
+    )
+
+
+def _gap(means: Means) -> str:
+    stated = {m: v for m, v in means.learned("gap", "model_ratio@group=gap").items() if v > 0}
+    few, near = sum(ratio < 0.5 for ratio in stated.values()), nearest_to_one(stated)
+
+    def lost(method: str) -> str:
+        values = [means.value("gap", method, f"law_regret@group={place}") for place in ("data", "gap", "beyond")]
+        return ", ".join(f"{value:.2f}" for value in values)
+
+    return (
+        f"**Between and beyond the data.** In the gap of `gap`, {few} of the {len(stated)} methods that state any "
+        f"model uncertainty state less than half of the error of their mean; `{near}` is nearest to it "
+        f"(x{stated[near]:.2f}), a deep ensemble has x{stated['deep-ensemble']:.2f}. At the data, in the gap and "
+        f"beyond, a deep ensemble loses {lost('deep-ensemble')} nat, a Gaussian process {lost('gaussian-process')}, MC "
+        f"dropout {lost('mc-dropout')}."
+    )
+
+
+def _posterior(means: Means) -> str:
+    parts = []
+    for dataset in ("linear", "process"):
+        ratios = {m: v for m, v in means.learned(dataset, "posterior_ratio").items() if v > 0}
+        near, below = nearest_to_one(ratios), sum(ratio < 0.5 for ratio in ratios.values())
+        covered = means.value(dataset, "exact-posterior", "function_coverage")
+        parts.append(
+            f"on `{dataset}` {below} of {len(ratios)} methods state less than half of its standard deviation, `{near}` "
+            f"is nearest (x{ratios[near]:.2f}), a deep ensemble has x{ratios['deep-ensemble']:.2f}; the 90 % intervals "
+            f"of the exact posterior cover {covered:.0%} of the true function there"
+        )
+    return f"**Against the exact posterior:** {'; '.join(parts)}."
+
+
+def _shape(means: Means) -> str:
+    worlds = ("skewed", "heavy-tailed", "bimodal")
+    best = [next(iter(means.learned(world, "law_regret").items())) for world in worlds]
+    parts = [
+        f"on `{world}` by `{method}` ({value:.2f} nat)" for world, (method, value) in zip(worlds, best, strict=True)
+    ]
+    ensemble = ", ".join(f"{means.value(world, 'deep-ensemble', 'law_regret'):.2f}" for world in worlds)
+    return (
+        f"**A normal with the right variance is not enough where the noise is not normal.** Least is lost "
+        f"{', '.join(parts)}. A deep ensemble loses {ensemble}; with normal noise of the same size (`constant`) it "
+        f"loses {means.value('constant', 'deep-ensemble', 'law_regret'):.2f}."
+    )
+
+
+def _classes(means: Means) -> str:
+    parts = []
+    for world in ("overlapping-classes", "wrong-labels"):
+        gaps = means.learned(world, "confidence_gap")
+        (least, low), (most, high) = next(iter(gaps.items())), list(gaps.items())[-1]
+        many = sum(gap > 0.02 for gap in gaps.values())
+        parts.append(
+            f"on `{world}` {many} of {len(gaps)} methods are too confident by more than 0.02, most of all `{most}` "
+            f"({high:+.2f}); least confident is `{least}` ({low:+.2f})"
+        )
+    return f"**Confidence against the true probability of the predicted class:** {'; '.join(parts)}."
+
+
+def table(means: Means) -> str:
+    """Return the regret of every method on every dataset, as Markdown; methods by their mean rank."""
+    datasets, methods = (list(dict.fromkeys(names)) for names in zip(*means.places, strict=True))
+    regret = pd.DataFrame(index=methods, columns=datasets, dtype=float)
+    for dataset in datasets:
+        for method in methods:
+            value = means.value(dataset, method, "law_regret")
+            value = means.value(dataset, method, "class_regret") if math.isnan(value) else value
+            regret.loc[method, dataset] = value
+    shown = regret.loc[regret.rank().mean(axis=1).sort_values(kind="stable").index].dropna(how="all")
+    rows = [
+        [name, *("–" if math.isnan(v) else f"{abs(v):.2f}" for v in row)]
+        for name, row in zip(shown.index, shown.to_numpy(), strict=True)
+    ]
+    return "\n".join(markdown_table(["method", *datasets], rows, range(1, len(datasets) + 1)))
+
+
+def seeds() -> str:
+    """Return how many cells there are, and how many seeds."""
+    kept = pd.read_csv(VALUES)
+    counts = kept.groupby(["dataset", "method"]).size()
+    return (
+        f"{len(kept):,} cells: {kept['dataset'].nunique()} datasets, {kept['method'].nunique()} methods, "
+        f"{counts.min()} to {counts.max()} seeds"
+    )
+
+
+def page(text: str) -> str:
+    """Return the page with its generated parts."""
+    means = Means(pd.read_csv(VALUES, index_col=["dataset", "method", "seed"]))
+    for part, content in (("cells", seeds()), ("findings", findings(means)), ("regret", table(means))):
+        text = replace_part(text, part, content)
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, help="the page to update")
+    parser.add_argument("--store", help="of a run of suite truth, whose values are kept first")
+    given = parser.parse_args()
+    if given.store:
+        keep(given.store)
+    given.file.write_text(page(given.file.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
