@@ -6,11 +6,13 @@ it; what the families add up to is printed (`families_text`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bench.api import Array, Metric, Results, plural, stats
+from bench.reports._headline import headline_metrics
 from bench.reports._rankings import ranked_metrics, rankings
 from bench.reports._words import lead_metrics, methods_of, metrics_of
 
@@ -37,6 +39,11 @@ class PageTests:
     verdicts: Mapping[Metric, Sequence[stats.Comparison]]  # every method against the baseline by the leading metrics
     tested: Mapping[tuple[str, str], Tested]  # by dataset and metric
     further: int  # tests on datasets that are not among the verdicts
+    beside: Mapping[Metric, Sequence[stats.Comparison]]  # the other metrics of the first table, as `tested` decides
+
+    def against_baseline(self, metric: Metric) -> Sequence[stats.Comparison]:
+        """Return every method against the baseline by a metric of the first table."""
+        return self.verdicts.get(metric) or self.beside.get(metric, ())
 
     def of_metric(self, metric: Metric) -> list[Tested]:
         """Return the tests by one metric on each dataset that has it."""
@@ -53,19 +60,36 @@ def page_tests(results: Results) -> PageTests:
     on datasets are another: the other metrics against the baseline, and pairs without the baseline by the leading ones.
     """
     if results not in _known:
-        verdicts = _against_baseline(results)
-        _known[results] = PageTests(verdicts, *_all_tests(results, verdicts))
+        leads = lead_metrics(results)
+        verdicts = _against_baseline(results, leads)
+        tested, further = _all_tests(results, verdicts)
+        others = _against_baseline(results, [metric for metric in headline_metrics(results) if metric not in leads])
+        beside = {m: [_as_tested(one, tested) for one in found] for m, found in others.items()}
+        _known[results] = PageTests(verdicts, tested, further, beside)
     return _known[results]
 
 
-def _against_baseline(results: Results) -> dict[Metric, list[stats.Comparison]]:
-    base, leads = results.baseline, lead_metrics(results)
-    rows = results.frame[results.frame["metric"].isin([metric.name for metric in leads])]
+def _against_baseline(results: Results, metrics: Sequence[Metric]) -> dict[Metric, list[stats.Comparison]]:
+    base = results.baseline
+    rows = results.frame[results.frame["metric"].isin([metric.name for metric in metrics])]
     if base is None or base not in set(rows["method"]):
         return {}
     others = [method for method in methods_of(rows) if method != base]
-    found = stats.compare_each(rows, others, base, leads, cells=results.cells, settings=SETTINGS)
-    return {metric: [own for one in found if (own := _of_metric(one, metric)).rows] for metric in leads}
+    found = stats.compare_each(rows, others, base, metrics, cells=results.cells, settings=SETTINGS)
+    return {metric: [own for one in found if (own := _of_metric(one, metric)).rows] for metric in metrics}
+
+
+def _as_tested(comparison: stats.Comparison, tested: Mapping[tuple[str, str], Tested]) -> stats.Comparison:
+    """Return a comparison with the verdicts of the page's family of other tests instead of those of its own."""
+    rows, words = [], {1.0: "better", -1.0: "worse"}
+    for row in comparison.rows:
+        one = tested[row.dataset, row.metric]
+        if not {comparison.a, comparison.b} <= set(one.tests.methods):
+            continue  # one of them has no value
+        place = one.tests.methods.index(comparison.a), one.tests.methods.index(comparison.b)
+        verdict: Any = words.get(float(one.verdicts[place]), "inconclusive")
+        rows.append(replace(row, p_adjusted=float(one.p_adjusted[place]), verdict=verdict))
+    return replace(comparison, rows=tuple(rows), across=())
 
 
 def _of_metric(comparison: stats.Comparison, metric: Metric) -> stats.Comparison:
@@ -79,6 +103,7 @@ def _all_tests(
 ) -> tuple[dict[tuple[str, str], Tested], int]:
     places = results.frame.groupby("dataset", sort=True)
     wanted = {m.name: m for _, rows in places for m in metrics_of(results, rows) if m.relative_to is None}
+    wanted |= {metric.name: metric for metric in headline_metrics(results)}  # also where the suite does not name them
     metrics = [metric for metric in wanted.values() if metric.has_better]
     tables = stats.compare_all_pairs(results.frame, metrics, cells=results.cells, settings=SETTINGS)
     known = {

@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from bench.api import Array, Metric, Results, catalogue, declaration, style
+
+if TYPE_CHECKING:
+    from bench.api import stats
 
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
@@ -22,7 +26,7 @@ def lead_metrics(results: Results) -> list[Metric]:
     """Return the first metric of each task: the metric that a suite names first."""
     leads: dict[str, Metric] = {}
     for metric in metrics_of(results):
-        if metric.family != "cost" and metric.has_better:
+        if metric.family != "cost" and metric.has_better and not metric.only_with:
             leads.setdefault(metric.task, metric)
     return list(leads.values())
 
@@ -71,6 +75,11 @@ def probability(p: float) -> str:
     return "–" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def verdict_word(row: "stats.DatasetComparison") -> str:
+    """Return the verdict of a comparison; where there were too few repeats for a test, there is none."""
+    return "not tested" if math.isnan(row.p) else str(row.verdict)
+
+
 def band(values: Array, value_range: tuple[float, float]) -> tuple[Array, Array, Array]:
     """Return mean, low and high over the first axis: the 95 % t interval, cut at the range of the values.
 
@@ -97,3 +106,22 @@ def parts_of(names: pd.Series) -> pd.DataFrame:
     places, known = pd.factorize(names, use_na_sentinel=False)  # few names, in thousands of rows
     parts = pd.DataFrame([str(name).partition("@") for name in known], columns=[0, 1, 2], dtype=str)
     return parts.take(places).set_axis(names.index)
+
+
+def decimals(widths: Iterable[float], values: Iterable[float]) -> int:
+    """Return the decimal places of a column: two digits of the typical half-width, else four of the typical value."""
+    known = [abs(width) for width in widths if math.isfinite(width) and width]
+    sizes = known or [abs(value) for value in values if math.isfinite(value) and value]
+    if not sizes:
+        return 3
+    digits = 2 if known else 4
+    return min(max(digits - 1 - math.floor(math.log10(float(np.median(sizes)))), 0), 6)
+
+
+def rounded(value: float, places: int, *, sign: bool = False) -> str:
+    """Return a number with so many decimal places; no minus sign before zero, powers of ten where it is huge."""
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:.2e}" if abs(value) >= 1e6 else f"{value:.{places}f}"
+    text = text.removeprefix("-") if float(text) == 0.0 else text
+    return f"+{text}" if sign and float(text) > 0 else text

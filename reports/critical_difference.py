@@ -20,7 +20,7 @@ GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 class CriticalDifference(Report):
     """One diagram for each metric whose ranks are tested and that at least `datasets` datasets have."""
 
-    order = 10
+    order = 13
     datasets: int = 3  # two ranks per method say nothing
 
     def section(self, results: Results) -> Section | None:

@@ -1,17 +1,16 @@
 """At equal cost: every other method against MCNI with as many forward passes as the method uses itself."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
+from bench.reports._costs import Costs, costs_of
 from bench.reports._variants import variants_of
-from bench.reports._words import arrow, methods_of, metrics_of, parts_of, probability
+from bench.reports._words import arrow, methods_of, metrics_of, parts_of, probability, verdict_word
 
 METRICS = 2  # of each task: the first that the suite names
 PLACE = ["dataset", "split", "method", "seed"]
@@ -24,16 +23,6 @@ INTRODUCTION = (
 )
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one method costs on one dataset."""
-
-    passes: int
-    networks: int | None  # None: it is no network
-    epochs: float  # of all networks together, mean over repeats; NaN: it has none
-
-
-Costs = Mapping[tuple[str, str], Cost]  # by dataset and method
 Compared = Sequence[tuple[str, stats.DatasetComparison]]  # methods with their comparisons
 
 
@@ -44,6 +33,7 @@ class EqualCost(Report):
     references: tuple[str, ...] = ("mcni-fixed", "mcni-learned")  # plug-ins
 
     order = 31
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return the comparisons with each reference, or None where none is scored at several numbers of draws."""
@@ -78,21 +68,6 @@ def _metrics(results: Results) -> list[Metric]:
     plain = [metric for metric in chosen if "@" not in metric.name]
     tasks = {metric.task: [m for m in plain if m.task == metric.task][:METRICS] for metric in plain}
     return [metric for own in tasks.values() for metric in own]
-
-
-def costs_of(cells: pd.DataFrame) -> dict[tuple[str, str], Cost]:
-    """Return the cost of every method on every dataset, from the records of its cells."""
-    found: dict[tuple[str, str], Cost] = {}
-    for (dataset, method), own in cells[cells["status"] == "ok"].groupby(["dataset", "method"], sort=False):
-        records = [json.loads(text) for text in own["training"] if isinstance(text, str)]
-        draws = {record["draws"] for record in records if isinstance(record.get("draws"), int)}
-        if len(draws) != 1:
-            continue  # a method whose draws differ from repeat to repeat has no one cost
-        epochs = [record["epochs"] for record in records if record.get("epochs")]
-        networks = len(epochs[0]) if epochs else None
-        total = float(np.mean([sum(each) for each in epochs])) if epochs else math.nan
-        found[str(dataset), str(method)] = Cost(draws.pop(), networks, total)
-    return found
 
 
 def by_passes(frame: pd.DataFrame, costs: Costs) -> pd.DataFrame:
@@ -165,7 +140,7 @@ def _row(method: str, row: stats.DatasetComparison, reference: str, costs: Costs
         "95 % high": row.interval.high if row.interval else math.nan,
         "n": row.pairs,
         "p": probability(row.p_adjusted),
-        "verdict": row.verdict,
+        "verdict": verdict_word(row),
     }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
+from bench.reports._cell_warnings import warning_blocks
 from bench.reports._highlights import MOST_COLOURED, about_grey, highlighted, line_of
 from bench.reports._words import GAP, arrow, labelled, methods_of, metrics_of, named, parts_of
 
@@ -27,6 +28,7 @@ class Latency(Report):
     """Tables and curves over T, and the front of quality against latency where a page has both."""
 
     order = 30
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return what draws cost, or None where nothing was timed."""
@@ -42,7 +44,7 @@ class Latency(Report):
         ]
         tables: list[Block] = []
         for dataset, own in rows.groupby("dataset", sort=True):
-            blocks.append(_figure(str(dataset), own, results.baseline))
+            blocks += [*warning_blocks(results, str(dataset)), _figure(str(dataset), own, results.baseline)]
             repeats = _repeats(results, str(dataset))
             tables += [_table(str(dataset), own), *([repeats] if repeats is not None else [])]
         return Section("Latency", [*blocks, *_front(results, rows, [results]), *tables])

@@ -24,7 +24,7 @@ EXPLAINED = (
 class Leaderboard(Report):
     """Ranked tables of the leading metrics, and the average rank by every metric of the suite."""
 
-    order = 8
+    order = 12
 
     def section(self, results: Results) -> Section | None:
         """Return the rankings, or None where there are not two methods to rank."""
@@ -98,6 +98,7 @@ def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:
     ranks = {
         f"{metric.name} {arrow(metric)}": {one.method: round(one.average_rank, 2) for one in ranking.methods}
         for metric, ranking in ranked.items()
+        if not metric.only_with  # the narrowest intervals are not the best ones
     }
     if len(ranks) < 2:
         return None

@@ -25,6 +25,7 @@ class MCNIAblation(Report):
     panels: int = 2  # metrics of a dataset in the figure: the first that the suite names
 
     order = 40
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return the differences that options make, or None where no method has variants."""

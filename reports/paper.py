@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from bench.api import Block, Facts, Report, Reproduction, Results, Section, Table, Text, plural
+from bench.reports._cell_warnings import warning_blocks
 from bench.reports._paper_claims import VERDICTS
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
@@ -29,7 +30,7 @@ CLAIMS = (
 class Paper(Report):
     """Reproduction of the paper from all suites of a page that hold one of its experiments."""
 
-    order = 2
+    order = 10
 
     def section(self, results: Results) -> Section | None:
         """Return None: the paper is about several suites together."""
@@ -52,6 +53,7 @@ class Paper(Report):
             ),
             Facts(_counts(judged)),
             *map(Text, _comparisons(held, judged)),
+            *(block for one in held.values() for block in warning_blocks(one.held.results)),
             *_claims(judged),
         ]
         tables = [table for table in paper["tables"] if _is_comparable(table, held.get(table["experiment"]))]

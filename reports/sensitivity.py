@@ -26,6 +26,7 @@ class Sensitivity(Report):
     """Trade-off curves of every plug-in that a suite runs at several levels of one option, and tests at equal width."""
 
     order = 12
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return curves and comparisons by dataset, or None where no method has levels."""

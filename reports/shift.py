@@ -26,6 +26,7 @@ class Shift(Report):
     """Curves over severity for each metric (mean over corruptions), and tables of each corruption."""
 
     order = 28
+    subject = True
     metrics: int = 4
     corruptions: int = 6  # panels of the first metric
 

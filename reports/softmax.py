@@ -19,6 +19,7 @@ class Softmax(Report):
     """One panel per method for the first seed; the level at which the mean prediction flips, over all seeds."""
 
     order = 27
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return a figure and a table for each dataset with the demonstration, or None."""

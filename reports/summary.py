@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, declaration, stats
 from bench.reports._left_out import explain
 from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
@@ -47,7 +47,9 @@ class Summary(Report):
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 cells = {method: planned[dataset, method] for method in methods}
                 baseline = results.baseline if dataset in marks else None
-                blocks.append(_table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline))
+                blocks.append(
+                    _table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline)
+                )
                 gaps = [
                     (method, metric)
                     for metric in metrics
@@ -62,6 +64,8 @@ class Summary(Report):
 def _introduction(results: Results, tested: Sequence[Tested]) -> str:
     text = (
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance. "
+        "Coverage is best where it is nearest to its target. Widths of intervals are neither bold nor marked: narrow "
+        "is good only with coverage, and the Winkler score and CRPS weigh both. "
         f"A method without a finite value in every planned repeat is never bold, because {WHY}."
     )
     if results.baseline:
@@ -79,6 +83,9 @@ def _marks(baseline: str, tested: Sequence[Tested]) -> dict[str, dict[tuple[str,
     """Return the marks of each dataset."""
     marks: dict[str, dict[tuple[str, str], str]] = {}
     for one in tested:
+        if declaration(one.tests.metric).only_with:
+            marks.setdefault(one.tests.dataset, {})
+            continue
         against = one.verdicts[:, one.tests.methods.index(baseline)]
         own = {1.0: BETTER, -1.0: WORSE}
         marks.setdefault(one.tests.dataset, {}).update(
@@ -99,10 +106,11 @@ def _table(
     metrics: list[Metric],
     marks: Marks,
     baseline: str | None,
+    against: str | None,
 ) -> Table:
     """Return the table of a dataset from mean, spread and counts of each metric and method, and its planned cells.
 
-    `baseline` is the method that the marks are about, None where nothing was tested.
+    `baseline` is the method that the marks are about, None where nothing was tested; `against` that of the suite.
     """
     methods = list(planned)
     data, bold, numbers = {}, set(), []
@@ -113,10 +121,12 @@ def _table(
             _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
             for m in methods
         ]
-        if metric.has_better and len(means) > 1:
+        if metric.has_better and not metric.only_with and len(means) > 1:
             losses = {m: metric.loss(float(means[m])) for m in methods if finite.get(m) == planned[m]}
             best = min(losses.values(), default=math.nan)
-            bold |= {(methods.index(m), column) for m, loss in losses.items() if loss == best}
+            leading = [m for m, loss in losses.items() if loss == best]
+            # The baseline's own difference to itself is 0 and no result.
+            bold |= {(methods.index(m), column) for m in leading if not (metric.relative_to and m == against)}
         numbers += [
             (m, metric.name, means[m], spreads.get(m), counts[m], marks.get((metric.name, m), ""))
             for m in methods

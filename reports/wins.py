@@ -22,14 +22,14 @@ MOST_ANNOTATED = 12  # methods up to which the matrix holds numbers; beyond, its
 class Wins(Report):
     """One matrix for each leading metric: on how many datasets the row is better, open, worse than the column."""
 
-    order = 12
+    order = 14
 
     def section(self, results: Results) -> Section | None:
-        """Return the matrices, or None where there are no two methods with results."""
+        """Return the matrices, or None where no two methods have enough repeats for a test."""
         figures, tested = [], []
         for metric in lead_metrics(results):
-            found = [one for one in page_tests(results).of_metric(metric) if len(one.tests.methods) > 1]
-            if found:
+            found = [one for one in page_tests(results).of_metric(metric) if np.isfinite(one.tests.p).any()]
+            if found:  # without a test, colours would pass for verdicts
                 figures.append(_figure(metric, found))
                 tested += [(one.tests.dataset, one.tests.repetition) for one in found]
         if not figures:

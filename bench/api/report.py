@@ -82,14 +82,15 @@ class Results(Protocol):
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph of plain text."""
+    """A paragraph of plain text; a warning stands out, beside the numbers that it is about."""
 
     text: str
+    warning: bool = False
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A few words and their values, side by side: the numbers a reader looks for first."""
+    """A few words and their values: numbers that a reader looks for first, side by side, or sentences in rows."""
 
     facts: Mapping[str, str]
 
@@ -97,6 +98,8 @@ class Facts:
 @dataclass(frozen=True)
 class Table:
     """A data frame with a caption; cells are printed as text, numbers to four significant digits.
+
+    A line break in a cell begins a second, smaller line on the page: the interval below a value.
 
     It is also written as CSV and LaTeX. `numbers` is what the CSV holds instead, where cells of the table hold more
     than one number ("1.2 ± 0.3"). In a paper no text stands around a table: `paper_caption` says there what its marks
@@ -166,7 +169,9 @@ class Reproduction:
 class Report:
     """A section of a report. Subclass it as a frozen dataclass whose fields are its options."""
 
-    order: ClassVar[int] = 50  # sections stand in this order, then by name
+    order: ClassVar[int] = 50  # sections stand in this order, then by name; those below 10 open the page
+    # True: a suite that has this section is about it (shift, an ablation, latency): it follows those that open the page
+    subject: ClassVar[bool] = False
     expected_failures: ClassVar[Mapping[str, str]] = {}  # checks of 'uqbench verify' it fails, and why that is right
 
     def section(self, results: Results) -> Section | None:
@@ -174,7 +179,7 @@ class Report:
         raise NotImplementedError
 
     def overall(self, suites: Sequence[Results]) -> Section | None:
-        """Return a section about all suites of the page together, or None; it stands before those of the suites."""
+        """Return a section about all suites of the page together, or None; it stands behind those of several suites."""
         return None
 
     def reproductions(self) -> Mapping[str, Reproduction]:

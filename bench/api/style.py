@@ -17,6 +17,7 @@ from bench.errors import unknown_name
 from bench.text_tables import cut
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -32,6 +33,7 @@ INK, SOFT, GRID, PAPER = "#1f2329", "#57606b", "#d8dee5", "#ffffff"
 # One hue for "better" and one for "worse" that no kind of colour blindness mixes up.
 BETTER, WORSE, EVEN = COLOURS[0], COLOURS[3], "#8b949f"
 
+HOVER = "\N{INFORMATION SEPARATOR ONE}"  # before each text for the pointer in the identity of an artist
 MOST_NAMED = 24  # characters of a name in a figure; the data table has it whole
 # Of legends and labels, at their size of 8 points.
 INCHES_PER_LETTER, INCHES_OF_HANDLE, INCHES_OF_LINE = 0.066, 0.62, 0.165
@@ -114,6 +116,11 @@ def declared_titles(titles: Callable[[str], str]) -> Iterator[None]:
 def title(name: str) -> str:
     """Return how figures and their captions print the name of a method, a dataset or a metric."""
     return _titles.get()(name)
+
+
+def hover(artist: "Artist", texts: Sequence[str]) -> None:
+    """Give each point of a line or a scatter the words that a page shows when the pointer is over it."""
+    artist.set_gid(HOVER + HOVER.join(texts))
 
 
 def short(name: str) -> str:

@@ -98,7 +98,7 @@ def _rows(what: str, plugins: Sequence[str]) -> list[dict[str, Any]]:
     if what == "metrics":
         files = registry.metric_files
         fields = ["task", "family", "direction", "target", "unit", "needs", "formula", "source"]
-        fields += ["relative_to", "biased_in_draws", "on_request", "version"]
+        fields += ["relative_to", "biased_in_draws", "on_request", "only_with", "version"]
         rows = []
         for m in registry.metrics.values():
             asked = "on request, " if m.on_request else ""

@@ -93,7 +93,9 @@ def _interval_metrics(suffix: str, width: float | None, source: str, *, noise: b
         coverage(f"picp{suffix}", f"share of y_i within {interval}, bounds included", source).by(
             lambda f: coverage_probability(f.observed, bounds(f))
         ),
-        template(f"mpiw{suffix}", f"mean width of {interval}", source).by(lambda f: mean_width(bounds(f))),
+        replace(template, only_with=f"picp{suffix}")(f"mpiw{suffix}", f"mean width of {interval}", source).by(
+            lambda f: mean_width(bounds(f))
+        ),
         template(f"winkler{suffix}", penalty, "Winkler, JASA 1972").by(
             lambda f: winkler_score(f.observed, bounds(f), level)
         ),

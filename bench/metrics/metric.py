@@ -41,7 +41,9 @@ class Metric:
     A metric of direction "none" (family "descriptive") describes predictions: none of its values is better, so it is
     stored and shown, and never compared, ranked or gated. One that is `biased_in_draws` has an expectation that depends
     on the number of draws T, so methods are compared by it at equal T only. One that is `on_request` is computed only
-    where a suite names it in `metrics`: a quantity that readers of one paper need, and no other study.
+    where a suite names it in `metrics`: a quantity that readers of one paper need, and no other study. `only_with`
+    names the metric without which a better value means nothing: narrow intervals are good only if they cover, so
+    reports show a width without calling any of its values the best.
 
     Raise the `version` where a change of `compute` changes values: 'uqbench rescore' then computes them again from
     stored predictions. The version of a metric in a plug-in file is the hash of the file.
@@ -63,6 +65,7 @@ class Metric:
     highest: float = math.inf
     on_request: bool = False
     version: int = 1
+    only_with: str = ""
 
     def __post_init__(self) -> None:
         def reject(problem: str) -> UserError:
@@ -190,6 +193,7 @@ class Template:
     highest: float = math.inf
     on_request: bool = False
     version: int = 1
+    only_with: str = ""
     name: str = ""
     formula: str = ""
     source: str = ""
@@ -219,4 +223,4 @@ class Template:
         needs, shared = frozenset(f"{self.needs} {need}".split()), (self.task, self.family, self.direction, self.target)
         flags = (self.signed, self.biased_in_draws, self.highest, self.on_request)
         about = (self.name, *shared, self.unit, needs, self.formula, self.source)
-        return Metric(*about, compute, other, *flags, version=self.version)
+        return Metric(*about, compute, other, *flags, version=self.version, only_with=self.only_with)

@@ -100,7 +100,7 @@ def _ece_of_last_pass(f: Forecast) -> float:
 _TOY = f"`qd_objective` in regression/simulation_*_0104.ipynb, {REPOSITORY}"
 _MSLL = f"regression/utils.py and add_msll.ipynb, {REPOSITORY}"
 _CLASSES = f"cifar10/predictive_performance.ipynb, {REPOSITORY}"
-_width = Template("regression", "calibration", "target unit", needs="variance", on_request=True)
+_width = Template("regression", "calibration", "target unit", needs="variance", on_request=True, only_with="picp")
 _nat = Template("regression", "calibration", "nat", signed=True, needs="draws", on_request=True)
 _error = Template("classification", "calibration", "probability", needs="probabilities", on_request=True)
 METRICS: tuple[Metric, ...] = (
@@ -110,7 +110,7 @@ METRICS: tuple[Metric, ...] = (
     replace(_width, needs="variance truth")(
         "mpiw_captured_truth", "as mpiw_captured (m_i +- 3 sqrt(v_i)), for the target without noise", _TOY
     ).by(_width_at_truth),
-    replace(_width, unit="probability", direction="target", target=0.9973, needs="variance truth")(
+    replace(_width, unit="probability", direction="target", target=0.9973, needs="variance truth", only_with="")(
         "picp_truth", "share of targets without noise strictly within m_i +- 3 sqrt(v_i)", _TOY
     ).by(_truth_inside),
     _nat(

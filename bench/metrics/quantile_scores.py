@@ -1,5 +1,7 @@
 """Scores of quantiles and of the central intervals between them. Bounds may be infinite."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -96,7 +98,9 @@ METRICS: tuple[Metric, ...] = (
         f"mean of width + 40 * distance of y_i outside, for {_INTERVAL}",
         "Gneiting and Raftery, JASA 2007",
     ).by(lambda f: interval_score(f.observed, *_bounds(f), 0.95)),
-    _score("width95", f"mean width of {_INTERVAL}", "Gneiting and Raftery, JASA 2007").by(_width),
+    replace(_score, only_with="coverage95")(
+        "width95", f"mean width of {_INTERVAL}", "Gneiting and Raftery, JASA 2007"
+    ).by(_width),
     Template("regression", "calibration", "probability", "target", needs="distribution", target=0.95)(
         "coverage95", f"share of y_i within {_INTERVAL}, bounds included", "Gneiting and Raftery, JASA 2007"
     ).by(_coverage),

@@ -167,7 +167,7 @@ METRICS: tuple[Metric, ...] = (
         "Rasmussen and Williams, 2006, section 2.5",
         needs="noise scale",
     ).by(_against_train_targets),
-    Template("regression", "calibration", "target unit", needs="variance")(
+    Template("regression", "calibration", "target unit", needs="variance", only_with="picp95")(
         "sharpness", "sqrt(mean_i v_i), to be read beside a calibration metric", "Kuleshov, Fenner and Ermon, ICML 2018"
     ).by(lambda f: sharpness(f.variance)),
 )

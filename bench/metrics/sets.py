@@ -70,7 +70,7 @@ def _sets_of(forecast: Forecast) -> BoolArray:
     return forecast.sets
 
 
-_set = Template("classification", "predictive", "classes", needs="sets")
+_set = Template("classification", "predictive", "classes", needs="sets", only_with="set_coverage")
 _describes = Template("classification", "descriptive", "probability", "none", needs="sets")
 METRICS: tuple[Metric, ...] = (
     _set("set_size", "mean_i number of classes in the set of row i; read beside set_coverage", _ANGELOPOULOS).by(

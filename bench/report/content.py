@@ -42,6 +42,7 @@ class SectionContent:
 
     title: str
     blocks: Sequence[Text | Facts | TableContent | FigureContent]
+    plugin: str = ""  # the report that it comes from
 
 
 @dataclass(frozen=True)

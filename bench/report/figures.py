@@ -3,13 +3,14 @@
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from bench.api.style import COLOURS, EVEN, GRID, INK, PAPER, SOFT
+from bench.api.style import COLOURS, EVEN, GRID, HOVER, INK, PAPER, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +45,7 @@ def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
     import matplotlib
 
     png, svg, vectors = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    hovers = _take_hovers(figure)
     layout = {"figure.autolayout": False, "figure.constrained_layout.use": False}
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, **layout}
     settings["path.simplify_threshold"] = 0.2
@@ -53,7 +55,17 @@ def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         if pdf:
             figure.savefig(vectors, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return Image(name, png.getvalue(), svg.getvalue(), inline(svg.getvalue(), name), vectors.getvalue() or None)
+    return Image(name, png.getvalue(), svg.getvalue(), inline(svg.getvalue(), name, hovers), vectors.getvalue() or None)
+
+
+def _take_hovers(figure: "Figure") -> dict[str, list[str]]:
+    """Return the texts for the pointer, by the plain identities that their artists get for the file."""
+    found: dict[str, list[str]] = {}
+    for artist in figure.findobj(lambda one: (one.get_gid() or "").startswith(HOVER)):
+        identity = f"points-{len(found)}"
+        found[identity] = str(artist.get_gid()).split(HOVER)[1:]
+        artist.set_gid(identity)
+    return found
 
 
 def _lay_out(figure: "Figure") -> None:
@@ -80,9 +92,19 @@ def _unknown_letters_allowed() -> Iterator[None]:
         yield
 
 
-def inline(svg: bytes, name: str) -> str:
-    """Return an SVG file of matplotlib's as an element for HTML: smaller, without namespaces, coloured by variables."""
+def inline(svg: bytes, name: str, hovers: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+    """Return an SVG file of matplotlib's as an element for HTML: smaller, without namespaces, coloured by variables.
+
+    `hovers` are the texts for the pointer of each point of the elements with these identities.
+    """
     root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        points = list(element.iter(f"{NAMESPACE}use")) if element.get("id") in hovers else []
+        texts = hovers[str(element.get("id"))] if points else []
+        if len(points) == len(texts):  # a point off the canvas is not in the file
+            for point, text in zip(points, texts, strict=True):
+                words = "".join(letter for letter in text if letter.isprintable())
+                ElementTree.SubElement(point, f"{NAMESPACE}title").text = words
     for parent in root.iter():
         for child in list(parent):
             if child.tag.rpartition("}")[2] in ("metadata", "style"):

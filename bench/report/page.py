@@ -1,7 +1,8 @@
-"""The page of a report: one HTML file that needs no network and no script."""
+"""The page of a report: one HTML file that needs no network; without scripts only sorting and filters are missing."""
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from markupsafe import Markup
@@ -9,10 +10,12 @@ from markupsafe import Markup
 from bench.api import Facts, Text
 from bench.report.content import MOST_ROWS, FigureContent, Part, SectionContent, TableContent
 from bench.report.tables import TextTable
-from bench.web.templating import templates
+from bench.web.templating import SCRIPT, page_script, templates
 
 # Characters from which on a cell may break its line; the first of a row; any other of a table that has a wide one.
 WIDE, WIDE_NAME, BESIDE_WIDE = 48, 26, 14
+OWN_SCRIPT = files("bench.report") / "templates" / "report.js"  # makes what the shared script then serves
+SENTENCE = 60  # characters from which on facts are sentences, one below the other
 LONG_FACT = 11  # characters that do not fit beside each other at full size
 
 # How verdicts are tinted: the words of each tone; the word itself says it too.
@@ -27,17 +30,16 @@ TONE_OF = {word: tone for tone, words in TONES.items() for word in words}
 
 def page(parts: Sequence[Part], store: str) -> str:
     """Return the whole page; everything in it that comes from the store is escaped."""
-    overall, suites = [], []
+    shown = []
     for number, part in enumerate(parts):
         sections = [_section(section, f"section-{number}-{place}") for place, section in enumerate(part.sections)]
-        if part.suite:
-            suites.append({"name": part.suite, "title": part.title, "anchor": f"part-{number}", "sections": sections})
-        else:
-            overall += sections
+        name = part.suite or part.title
+        shown.append({"name": name, "title": part.title, "anchor": f"part-{number}", "sections": sections})
     names = [part.suite for part in parts if part.suite]
     about = f"Suite {names[0]}" if len(names) == 1 else f"{len(names)} suites: {', '.join(names)}"
     template = templates("bench.report").get_template("report.html")
-    return template.render(title="uqbench report", about=about, overall=overall, suites=suites, store=store)
+    content = {"title": "uqbench report", "about": about, "parts": shown, "store": store}
+    return template.render(**content, **page_script(OWN_SCRIPT, SCRIPT))
 
 
 def _section(section: SectionContent, anchor: str) -> Mapping[str, Any]:
@@ -46,15 +48,17 @@ def _section(section: SectionContent, anchor: str) -> Mapping[str, Any]:
 
 def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, Any]:
     if isinstance(block, Text):
-        return {"kind": "text", "text": block.text}
+        return {"kind": "text", "text": block.text, "warning": block.warning}
     if isinstance(block, Facts):
         facts = [(word, value, len(value) > LONG_FACT) for word, value in block.facts.items()]
-        return {"kind": "facts", "facts": facts}
+        return {"kind": "facts", "facts": facts, "prose": any(len(value) > SENTENCE for value in block.facts.values())}
     if isinstance(block, TableContent):
         caption, path = block.table.caption, f"tables/{block.name}"
         links = [_link("CSV", f"{path}.csv", caption), _link("LaTeX", f"{path}.tex", caption)]
-        cells = table_cells(block.text)
-        return {"kind": "table", "caption": caption, "folded": block.table.folded, "files": links, **cells}
+        # Columns of metrics, which are known by the direction in which they are better, can be hidden.
+        metrics = sum(bool(re.search("[↓↑→]", name)) for name in block.text.header)
+        about = {"caption": caption, "folded": block.table.folded, "files": links, "columns": metrics > 2}
+        return {"kind": "table", **about, **table_cells(block.text)}
     figure, image = block.figure, block.image
     name = image.name.replace("-", " ")
     rows = 0 if figure.data is None else len(figure.data)
@@ -84,8 +88,10 @@ def table_cells(table: TextTable) -> Mapping[str, Any]:
 
 
 def _cell(text: str, bold: bool, first: bool, number: bool, most: int) -> dict[str, Any]:
-    wide = len(text) > (WIDE_NAME if first else WIDE)
+    wide = max(map(len, text.split("\n"))) > (WIDE_NAME if first else WIDE)
     words = not (first or number or wide) and len(text) > most
     kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide), ("words", words)) if has]
     # A verdict may be qualified, such as "reproduced under departures".
-    return {"text": text, "bold": bold, "kind": " ".join(kinds), "tone": TONE_OF.get(text.partition(" under ")[0], "")}
+    tone = TONE_OF.get(text.partition(" under ")[0], "")
+    first_line, _, second = text.partition("\n")
+    return {"text": first_line, "second": second, "bold": bold, "kind": " ".join(kinds), "tone": tone}

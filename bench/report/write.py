@@ -1,8 +1,8 @@
 """Writing a report: the sections of the report plug-ins as one self-contained page, as Markdown and as files."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 
 from bench.api import Report, Section, Text, style
@@ -17,6 +17,9 @@ from bench.report.page import page
 from bench.report.titles import Titles
 from bench.store.results import StoredResults
 from bench.store.store import Store
+
+ALL_SUITES = "All suites"
+OPENING = 10  # sections with a lower order open the page
 
 
 def write_report(
@@ -37,10 +40,25 @@ def write_report(
     titles = Titles(registry)
     content_of = partial(section_content, names=FileNames(), titles=titles, pdf=pdf)
     with style.declared_looks(partial(declared_look, registry)), style.declared_titles(titles):
-        parts = [_part("", "All suites", plugins, lambda plugin: plugin.overall(results), content_of)]
-        for one in results:
-            parts.append(_part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken))
-    return _write(parts, out, store.address)
+        overall = _part("", ALL_SUITES, plugins, lambda plugin: plugin.overall(results), content_of)
+        parts = [
+            _part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken)
+            for one in results
+        ]
+    return _write(_arranged(overall, parts, plugins), out, store.address)
+
+
+def _arranged(overall: Part, parts: Sequence[Part], plugins: Iterable[tuple[str, Report]]) -> list[Part]:
+    """Return the parts in their order: what is about all suites follows them, or the first screen of a single one."""
+    opening = {name for name, plugin in plugins if plugin.order < OPENING}
+    (first, behind), (own_first, own_behind) = (
+        ([s for s in part.sections if s.plugin in opening], [s for s in part.sections if s.plugin not in opening])
+        for part in (overall, parts[0])
+    )
+    if len(parts) == 1:
+        return [replace(parts[0], sections=[*first, *own_first, *behind, *own_behind])]
+    around = [replace(overall, sections=sections) for sections in (first, behind)]
+    return [part for part in (around[0], *parts, around[1]) if part.sections or part.suite]
 
 
 def _section_of(results: StoredResults) -> Callable[[Report], Section | None]:
@@ -56,8 +74,14 @@ def _plugins(registry: Registry) -> tuple[list[tuple[str, Report]], list[Section
             plugins.append((float(made.order), name, made))
         except BaseException as error:  # of any type: a plug-in may compute its order
             raise_if_stop(error)
-            broken.append(SectionContent(name, [Text(explain(error))]))
-    return [(name, made) for _, name, made in sorted(plugins, key=itemgetter(0))], broken  # stable: then by name
+            broken.append(SectionContent(name, [Text(explain(error))], name))
+    # Stable: then by name.
+    return [(name, made) for _, name, made in sorted(plugins, key=lambda one: _place(one[0], one[2]))], broken
+
+
+def _place(order: float, plugin: Report) -> tuple[int, float]:
+    """Return where a section stands: those that open the page, then what the suite is about, then all others."""
+    return (0 if order < OPENING else 1 if plugin.subject else 2), order
 
 
 def _part(
@@ -74,12 +98,12 @@ def _part(
         try:
             section = section_of(plugin)
             if section is not None:
-                content = content_of(section, suite)
+                content = replace(content_of(section, suite), plugin=name)
                 section_lines(content)  # raises what would end the whole report later
                 sections.append(content)
         except BaseException as error:  # one broken section must not cost the others
             raise_if_stop(error)
-            failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")]))
+            failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")], name))
     return Part(suite, title, [*sections, *failed])
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.conftest import PHONE, Open
 from tests.browser.measures import background, foreign, too_wide
@@ -72,3 +73,102 @@ def test_hostile_names_and_messages_are_text(open_page: Open, hostile_report: Pa
     assert seen.complaints == []
     assert too_wide(seen.page) == []
     assert seen.violations() == []
+
+
+GLANCE = "main table:has(th:has-text('picp')) >> nth=0"  # the first table of the regression study
+
+
+def rows_shown(page: Page, table: str = GLANCE) -> list[str]:
+    """The methods of a table that are not hidden, from the top."""
+    return [row.locator("th").inner_text() for row in page.locator(f"{table} >> tbody tr").all() if row.is_visible()]
+
+
+def test_a_table_is_sorted_by_its_header_and_the_keyboard(open_page: Open, report: Path) -> None:
+    page = open_page(report / "index.html").page
+    before = rows_shown(page)
+    header = page.locator(f"{GLANCE} >> thead th").nth(1)
+    header.locator("button").press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    column = f"{GLANCE} >> tbody tr td:nth-child(2)"
+    values = [float(text.split()[0].strip("†‡")) for text in page.locator(column).all_inner_texts() if text[:1] != "–"]
+    assert values == sorted(values)
+    assert sorted(rows_shown(page)) == sorted(before)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+
+
+def test_a_filter_hides_methods_and_changes_no_number(open_page: Open, report: Path) -> None:
+    seen = open_page(report / "index.html")
+    page = seen.page
+    cells = {row.locator("th").inner_text(): row.inner_text() for row in page.locator(f"{GLANCE} >> tbody tr").all()}
+    page.fill("#methods input", "mcni, swag")
+    kept = rows_shown(page)
+    assert set(kept) == {"mcni-learned", "mcni-fixed", "swag"}
+    assert page.inner_text("#methods-status").endswith("methods; tests are those of all")
+    for row in page.locator(f"{GLANCE} >> tbody tr").all():
+        if row.is_visible():
+            assert row.inner_text() == cells[row.locator("th").inner_text()]
+    faded = page.locator("main svg .faded title").all_text_contents()
+    assert faded
+    assert not any(text.startswith(("mcni", "swag")) for text in faded)
+    page.fill("#methods input", "")
+    assert len(rows_shown(page)) == len(cells)
+    assert seen.complaints == []
+
+
+def test_a_metric_can_be_hidden_and_shown_again(open_page: Open, report: Path) -> None:
+    page = open_page(report / "index.html").page
+    fold = page.locator(".block:has(th:has-text('picp')) .fold").first
+    fold.locator("summary").click()
+    box = fold.locator("input").first
+    header = page.locator(f"{GLANCE} >> thead th").nth(1)
+    box.uncheck()
+    assert not header.is_visible()
+    assert not page.locator(f"{GLANCE} >> tbody tr td:nth-child(2)").first.is_visible()
+    box.check()
+    assert header.is_visible()
+
+
+def test_points_of_figures_say_their_values_to_the_pointer(open_page: Open, report: Path) -> None:
+    page = open_page(report / "index.html").page
+    titles = page.locator("main svg use title").all_text_contents()
+    assert any(text.startswith("deep-ensemble: rmse on boston, gain +") for text in titles)
+
+
+def test_without_scripts_everything_is_there_but_the_controls(open_page: Open, report: Path) -> None:
+    plain = open_page(report / "index.html", scripts=False).page
+    assert not plain.locator("#methods").is_visible()
+    assert plain.locator(".sort, .fold").count() == 0
+    scripted = open_page(report / "index.html").page
+    assert plain.locator("main tr").count() == scripted.locator("main tr").count()
+    assert plain.locator("main svg").count() == scripted.locator("main svg").count()
+
+
+def test_it_answers_on_the_first_screen(open_page: Open, report: Path, shots: Path) -> None:
+    """The first section is the table with its sentences, above what a window of 1280 x 900 shows."""
+    page = open_page(report / "index.html").page
+    page.screenshot(path=shots / "report-first-screen.png")
+    assert page.locator("section h3").first.inner_text() == "Results at a glance"
+    table = page.locator("section table").first.bounding_box()
+    assert table is not None
+    assert table["y"] < 400
+    words = page.locator("section table thead").first.inner_text()
+    assert all(name in words for name in ("method", "accuracy", "ece"))
+    answers = page.locator("section dl.answers").first.bounding_box()
+    assert answers is not None
+    assert answers["y"] < 900
+
+
+def test_nothing_that_print_keeps_whole_is_higher_than_half_a_page(open_page: Open, report: Path, shots: Path) -> None:
+    """A4 with margins of 14 mm is 182 mm x 269 mm; a block kept whole leaves at most its own height empty."""
+    page = open_page(report / "index.html", width=round(182 * 96 / 25.4)).page
+    page.emulate_media(media="print")
+    page.pdf(path=shots / "report.pdf", format="A4")
+    kept = page.evaluate(
+        """() => Array.from(document.querySelectorAll("main *"))
+        .filter((one) => getComputedStyle(one).breakInside === "avoid")
+        .map((one) => [one.getBoundingClientRect().height * 25.4 / 96, one.outerHTML.slice(0, 120)])"""
+    )
+    assert len(kept) > 20
+    assert [about for height, about in kept if height > 269 / 2] == []
+    assert not page.locator("#methods").is_visible()

@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -77,7 +79,12 @@ def test_the_page_holds_everything_it_shows(store: Store, tmp_path: Path) -> Non
     # Nothing is loaded; links lead within the page or to the files beside it.
     assert "src" not in page.loaded
     assert all(source.startswith("#") or (tmp_path / "out" / source).is_file() for source in page.sources)
-    assert not {"script", "link", "iframe", "object", "img", "image"} & set(page.tags)
+    assert not {"link", "iframe", "object", "img", "image"} & set(page.tags)
+    # Its own script, and no other, may run.
+    allowed = re.findall(r"'sha256-([^']+)'", text)
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts] == allowed
+    assert len(scripts) == page.tags.count("script") == 1
     assert page.tags.count("svg") == sum(path.suffix == ".svg" for path in written) == 3
     assert len(page.identities) == len(set(page.identities))  # three drawings in one page
     assert "default-src 'none'" in text
@@ -104,7 +111,7 @@ def test_names_and_messages_are_text_never_markup(store: Store, tmp_path: Path) 
     write_report(store, Registry(), tmp_path)
     html = (tmp_path / "index.html").read_text("utf-8")
     page = Page(html)
-    assert "script" not in page.tags
+    assert page.tags.count("script") == 1  # its own
     assert page.text.count(EVIL) >= 5
     assert "failed:" not in page.text  # every section was made
     markdown = (tmp_path / "report.md").read_text("utf-8")
@@ -239,7 +246,34 @@ def test_sections_stand_in_their_order(store: Store, tmp_path: Path, write_plugi
     ]
     write_report(store, Registry(files), tmp_path)
     titles = re.findall(r"^### (.*)$", (tmp_path / "report.md").read_text("utf-8"), re.MULTILINE)
-    assert titles == ["Own 1", "Overview and verdicts", "Results by dataset", "Provenance", "Own 95"]
+    assert titles == ["Own 1", "Results at a glance", "Results by dataset", "Provenance", "Own 95"]
+
+
+def test_what_a_suite_is_about_follows_the_first_screen(
+    store: Store, tmp_path: Path, write_plugin: WritePlugin
+) -> None:
+    """Sections about all suites come behind it on the page of one suite, else behind all suites."""
+    fill(store)
+    own = "    subject = True\n    order = 80\n"
+    own += "    def section(self, results):\n        return Section('Subject', [Text('x')])\n"
+    both = "    def overall(self, suites):\n        return Section('Together', [Text('x')])\n"
+    both += "    def section(self, results):\n        return None\n"
+    files = [
+        write_plugin(name, f"@dataclass(frozen=True)\nclass Own(Report):\n{body}")
+        for name, body in (("about", own), ("both", both))
+    ]
+
+    def titles() -> list[str]:
+        return re.findall(r"^###? (.*)$", (tmp_path / "report.md").read_text("utf-8"), re.MULTILINE)
+
+    write_report(store, Registry(files), tmp_path)
+    assert titles()[1:] == ["Results at a glance", "Together", "Subject", "Results by dataset", "Provenance"]
+    fill(store, "second", title="The second")
+    write_report(store, Registry(files), tmp_path)
+    each = ["Results at a glance", "Subject", "Results by dataset", "Provenance"]
+    assert titles() == ["tiny: Tiny", *each, "second: The second", *each, "All suites", "Together"] or titles() == [
+        *("second: The second", *each, "tiny: Tiny", *each, "All suites", "Together")
+    ]
 
 
 def section_of_figures(names: list[str]) -> str:

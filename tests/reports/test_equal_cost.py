@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from bench.api import Figure, Section, Table, Text
-from bench.reports.equal_cost import Cost, EqualCost, by_passes, costs_of
+from bench.reports._costs import Cost, costs_of
+from bench.reports.equal_cost import EqualCost, by_passes
 from bench.testing.report_results import ExampleResults
 from tests.fixtures.results import cell, spec
 

@@ -57,7 +57,7 @@ def section(name: str, results: StoredResults) -> Section:
 
 
 def evidence(results: StoredResults) -> pd.DataFrame:
-    tables = [block for block in section("overview", results).blocks if isinstance(block, Table)]
+    tables = [block for block in section("verdicts", results).blocks if isinstance(block, Table)]
     return tables[-1].data
 
 
@@ -130,7 +130,7 @@ def test_the_page_says_what_its_families_add_up_to(page: Page) -> None:
     assert "(3) other tests on datasets, other metrics, and pairs without the baseline by the leading metrics" in text
     assert "(4) average ranks, all pairs of methods by rmse, nll, crps (Nemenyi at level 0.05 / 3)" in text
     assert "at most 5% in each of these families and 20% on the whole page" in text
-    assert text in [block.text for block in section("overview", page()).blocks if isinstance(block, Text)]
+    assert text in [block.text for block in section("verdicts", page()).blocks if isinstance(block, Text)]
 
 
 def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
@@ -141,7 +141,7 @@ def test_without_a_baseline_all_pairs_are_the_family(page: Page) -> None:
 
 
 def texts(results: StoredResults) -> str:
-    return " ".join(block.text for block in section("overview", results).blocks if isinstance(block, Text))
+    return " ".join(block.text for block in section("verdicts", results).blocks if isinstance(block, Text))
 
 
 @pytest.mark.parametrize(("errors", "holds"), [(12, False), (1, True)])
@@ -190,7 +190,7 @@ def test_verdicts_of_tests_that_may_not_hold_their_level_are_named(store: Store)
         for seed in range(8)
     }
     results = save_outcomes(store, "made", outcomes, ["rmse"], "base")
-    found = [b.text for b in section("overview", results).blocks if isinstance(b, Text) and "hold its level" in b.text]
+    found = [b.text for b in section("verdicts", results).blocks if isinstance(b, Text) and "hold its level" in b.text]
     assert found == [
         "The test of the mean may not hold its level, because of skew, outliers or failed runs: c worse by rmse on "
         "set; d worse by rmse on set. The remarks of the evidence have tests of the median."

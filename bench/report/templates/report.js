@@ -1,0 +1,83 @@
+"use strict";
+// Conveniences of a report: every word and number is in the page without them. Tables get buttons that sort, the page gets
+// a box that shows some methods only, and a table of several metrics a box for each of them. Nothing is computed here:
+// marks, places and corrected p-values are those of all methods, whatever is shown.
+(function () {
+  const NUMBER = /^[-+]?(\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?/i;
+  const MOST_TOGGLED = 12;
+
+  function order(text, column) {
+    const plain = text.trim(), found = column > 0 && NUMBER.exec(plain.replace(/^</, ""));
+    if (found) return found[0].replaceAll(",", "");
+    return plain === "–" ? "" : plain;
+  }
+
+  // Header cells become buttons; the values of a column are read when it is sorted for the first time.
+  document.querySelectorAll("main table").forEach((table) => {
+    if (table.tBodies[0].rows.length < 2) return;
+    Array.from(table.tHead.rows[0].cells).forEach((header, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...header.childNodes);
+      header.append(button);
+      button.addEventListener("click", () => {
+        for (const line of table.tBodies[0].rows) {
+          const cell = line.cells[column];
+          if (cell.dataset.v === undefined) cell.dataset.v = order(cell.textContent, column);
+        }
+      });
+    });
+  });
+
+  // Methods: a table that names them in a column, and points of figures whose words begin with one.
+  const named = Array.from(document.querySelectorAll("main table")).flatMap((table) => {
+    const column = Array.from(table.tHead.rows[0].cells).findIndex((cell) => ["method", "variant"].includes(cell.textContent.trim()));
+    return column < 0 ? [] : Array.from(table.tBodies[0].rows, (line) => ({ line, name: line.cells[column].textContent.replace(/ \(baseline\)$/, "").trim() }));
+  });
+  const names = new Set(named.map((one) => one.name));
+  const points = Array.from(document.querySelectorAll("main svg title"), (title) => ({
+    point: title.parentElement, name: title.textContent.split(": ")[0],
+  }));
+  const labels = Array.from(document.querySelectorAll("main svg text")).filter((text) => names.has(text.textContent.trim()));
+  const form = document.getElementById("methods");
+  if (form && names.size > 1) {
+    const status = document.getElementById("methods-status");
+    form.hidden = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.elements.find.addEventListener("input", () => {
+      const wanted = form.elements.find.value.toLowerCase().split(",").map((word) => word.trim()).filter(Boolean);
+      const kept = (name) => !wanted.length || wanted.some((word) => name.toLowerCase().includes(word));
+      named.forEach((one) => { one.line.hidden = !kept(one.name); });
+      points.forEach((one) => one.point.classList.toggle("faded", !kept(one.name)));
+      labels.forEach((text) => text.classList.toggle("faded", !kept(text.textContent.trim())));
+      const count = Array.from(names).filter(kept).length;
+      status.textContent = wanted.length ? count + " of " + names.size + " methods; tests are those of all" : "";
+    });
+  }
+
+  // Metrics: the tables of several metrics have a box for each column, to hide it.
+  document.querySelectorAll("main [data-columns]").forEach((block) => {
+    const table = block.querySelector("table"), headers = Array.from(table.tHead.rows[0].cells).slice(1);
+    if (headers.length < 3 || headers.length > MOST_TOGGLED) return;
+    const fold = document.createElement("details"), summary = document.createElement("summary");
+    const boxes = document.createElement("fieldset"), legend = document.createElement("legend");
+    fold.className = "fold";
+    summary.textContent = "Columns";
+    boxes.className = "columns";
+    legend.textContent = "Columns of the table";
+    boxes.append(legend);
+    headers.forEach((header, number) => {
+      const label = document.createElement("label"), box = document.createElement("input");
+      box.type = "checkbox";
+      box.checked = true;
+      label.append(box, " " + header.textContent.trim());
+      box.addEventListener("change", () => {
+        for (const line of table.rows) line.cells[number + 1].hidden = !box.checked;
+      });
+      boxes.append(label);
+    });
+    fold.append(summary, boxes);
+    block.append(fold);
+  });
+})();

@@ -1,0 +1,117 @@
+"""One sentence per group of metrics: who is better, by how much, at what cost, and what could not be seen."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bench.api import plural, stats
+from bench.reports._costs import MethodCost, numbers_text, times_text
+from bench.reports._page_tests import SETTINGS
+from bench.reports._standings import Board, Estimate, Standing
+from bench.reports._words import arrow, decimals, rounded
+
+MOST_NAMED = 4  # methods of one sentence; the table has all
+FEWEST = 5  # repeats, below which nothing is tested
+NOTABLE = 1.25  # times the baseline's cost, from which on a sentence tells it
+
+
+def title(board: Board) -> str:
+    """Return what a sentence is about: the group and its metric."""
+    return f"{board.headline.group.capitalize()}: {board.metric.name} {arrow(board.metric)}"
+
+
+def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], family: int) -> str:
+    """Return the sentence of one metric; `family` is the number of tests that its verdicts are corrected for."""
+    best = board.best()
+    compared = {m: one for m, one in board.standings.items() if one.difference is not None}
+    first = f"best mean {best}, {_value(board, best)}" if best and best != baseline else ""
+    first = f"best mean {best}, the baseline" if best and best == baseline else first
+    if baseline is None or not compared:
+        return _sentence([first, "not tested, as there is no baseline to compare with"])
+    if not any(one.tested for one in compared.values()):
+        pairs = max((row.pairs for one in compared.values() for row in one.on.values()), default=0)
+        return _sentence([first, f"not tested: {plural(pairs, 'repeat')}, at least {FEWEST} are needed"])
+    parts = []
+    for word in ("better", "worse"):
+        names = [m for m, one in compared.items() if one.count(word)]
+        names.sort(key=lambda m: (-compared[m].count(word), -abs(compared[m].difference.value)))  # type: ignore[union-attr]  # as chosen above
+        parts += [f"{word} than {baseline}: {_listed(board, names, word, compared, costs)}"] if names else []
+    parts = parts or [f"no method was shown to be better or worse than {baseline}"]
+    return _sentence([*parts, first]) + _unseen(board, compared, family)
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    text = "; ".join(part for part in parts if part)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _listed(
+    board: Board, names: Sequence[str], word: str, compared: Mapping[str, Standing], costs: Mapping[str, MethodCost]
+) -> str:
+    told = []
+    for method in names[:MOST_NAMED]:
+        one, facts = compared[method], []
+        if len(board.datasets) > 1:
+            facts.append(f"on {one.count(word)} of {len(one.on)} datasets")
+        facts.append(_change(board, one))
+        facts += [_cost(costs.get(method))] if _cost(costs.get(method)) else []
+        told.append(f"{method} ({', '.join(facts)})")
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(told) + more
+
+
+def _value(board: Board, method: str) -> str:
+    value = board.standings[method].value
+    places = decimals([(value.high - value.low) / 2], [value.value])
+    if board.percent:
+        return f"{rounded(value.value, min(places, 1), sign=True)} %"
+    ends = f" ({rounded(value.low, places)} to {rounded(value.high, places)})" if value.has_interval else ""
+    return f"{rounded(value.value, places)}{ends}"
+
+
+def _change(board: Board, one: Standing) -> str:
+    """Return the difference to the baseline, and in per cent where that says something."""
+    found: Estimate = one.difference  # type: ignore[assignment]  # only methods that have one are listed
+    if board.percent:
+        return f"{rounded(found.value, 1, sign=True)} %"
+    places = decimals([(found.high - found.low) / 2], [found.value])
+    text = rounded(found.value, places, sign=True)
+    text += " in distance to the target" if board.metric.direction == "target" else ""
+    means = [row.mean_b for row in one.on.values()]
+    plain = not board.metric.signed and board.metric.direction != "target" and len(means) == 1 and means[0] > 0
+    return f"{text}, {rounded(100 * found.value / means[0], 0, sign=True)} %" if plain else text
+
+
+def _cost(cost: MethodCost | None) -> str:
+    """Return what of a method's cost is not that of the baseline."""
+    if cost is None or math.isnan(cost.training) or 1 / NOTABLE < cost.training < NOTABLE:
+        return ""
+    return f"{times_text(cost.training)} the training, T = {numbers_text(cost.passes)}"
+
+
+def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
+    """Return what was not shown, and how large a difference would have been."""
+    rows = [row for one in compared.values() for row in one.on.values() if not math.isnan(row.p)]
+    left = [row for row in rows if row.verdict not in ("better", "worse")]
+    if not left:
+        return ""
+    alpha = SETTINGS.alpha / max(family, 1)
+    sizes = [_detectable(row, alpha, board.percent) for row in left]
+    sizes = [size for size in sizes if math.isfinite(size)]
+    told = f" Not shown in {len(left)} of {plural(len(rows), 'comparison')}"
+    if not sizes:
+        return f"{told}."
+    typical = float(np.median(sizes))
+    size = f"{rounded(typical, decimals([typical], []))}{' %' if board.percent else ''}"
+    return f"{told}: a difference below about {size} could not have been seen."
+
+
+def _detectable(row: stats.DatasetComparison, alpha: float, percent: bool) -> float:
+    """Return the smallest difference that so many pairs show with 80 % probability after the whole correction."""
+    if not math.isfinite(row.deviation) or row.pairs < 2:
+        return math.nan
+    size = stats.detectable_difference(
+        row.deviation, row.pairs, alpha=alpha, test_share=row.test_share, estimated_from=row.pairs
+    )
+    return size * 100 / abs(row.mean_b) if percent and row.mean_b else size

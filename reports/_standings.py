@@ -1,0 +1,187 @@
+"""How every method stands by each metric of the first table: values, differences to the baseline, and their intervals.
+
+A metric in units of the data cannot be averaged over datasets: there it is the difference to the baseline in per cent
+of the baseline's mean on each dataset. Other values are averaged. Intervals over datasets combine the standard errors
+of each dataset (Welch and Satterthwaite): they are about other repeats on these datasets, not about other datasets.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from bench.api import Array, Metric, Results, stats
+from bench.reports._headline import Headline, headlines
+from bench.reports._page_tests import PageTests, page_tests
+from bench.reports._words import methods_of
+
+ENDS = 0.975  # of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % interval; the ends are NaN where there are not two repeats."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    def scaled(self, factor: float) -> "Estimate":
+        """Return the estimate in another unit."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are numbers."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method by one metric; its differences are to the baseline, those of a target metric of distances to it."""
+
+    value: Estimate
+    loss: float  # lower is better: of a target the mean distance to it over datasets, not that of the mean
+    difference: Estimate | None  # None of the baseline itself, or where there is none
+    on: Mapping[str, stats.DatasetComparison]  # by dataset
+    whole: bool  # a finite value in every planned repeat
+
+    def count(self, verdict: str) -> int:
+        """Return on how many datasets this verdict was reached."""
+        return sum(row.verdict == verdict for row in self.on.values())
+
+    @property
+    def tested(self) -> int:
+        """The number of datasets with a test."""
+        return sum(not math.isnan(row.p) for row in self.on.values())
+
+
+@dataclass(frozen=True)
+class Board:
+    """All methods by one metric."""
+
+    headline: Headline
+    datasets: tuple[str, ...]
+    percent: bool  # values and differences are in per cent of the baseline's mean on each dataset
+    standings: Mapping[str, Standing]
+
+    @property
+    def metric(self) -> Metric:
+        """Its metric."""
+        return self.headline.metric
+
+    def best(self) -> str | None:
+        """Return the method with the best value of those with all results; None where several share it."""
+        own = [(name, one) for name, one in self.standings.items() if one.whole]
+        if len(own) < 2:
+            return None
+        first = min(one.loss for _, one in own)
+        leading = [name for name, one in own if one.loss == first]
+        return leading[0] if len(leading) == 1 else None
+
+
+_known: "WeakKeyDictionary[Results, dict[str, list[Board]]]" = WeakKeyDictionary()
+
+
+def boards(results: Results) -> dict[str, list[Board]]:
+    """Return the boards of the first table by task, in the order of its columns."""
+    if results not in _known:
+        found = {
+            task: [board for one in own if (board := _board(results, one)) is not None]
+            for task, own in headlines(results).items()
+        }
+        _known[results] = {task: own for task, own in found.items() if own}
+    return _known[results]
+
+
+def _board(results: Results, headline: Headline) -> Board | None:
+    metric, tests = headline.metric, page_tests(results)
+    rows = results.frame[results.frame["metric"] == metric.name]
+    rows = rows[np.isfinite(rows["value"].astype(float))]
+    if rows.empty:
+        return None
+    datasets = tuple(sorted(str(name) for name in rows["dataset"].unique()))
+    against = {one.a: one.rows for one in tests.against_baseline(metric)}
+    percent = len(datasets) > 1 and metric.unit.startswith("target unit")
+    if percent and not against:
+        return None  # values in the units of several datasets have no mean, and there is no baseline to compare with
+    planned = results.cells.groupby(["dataset", "method"]).size().to_dict()
+    standings = {}
+    for method, own in rows.groupby("method", sort=False):
+        groups = {str(dataset): part for dataset, part in own.groupby("dataset")}
+        compared = {row.dataset: row for row in against.get(str(method), ())}
+        difference = mean_difference(list(compared.values()), percent)
+        value = Estimate(0.0) if method == results.baseline else difference
+        if not percent:
+            value = _mean_value(metric, groups, tests)
+        if value is None:
+            continue
+        means = [metric.loss(float(part["value"].mean())) for part in groups.values()]
+        loss = -value.value if percent and metric.direction == "higher" else value.value
+        loss = loss if percent else float(np.mean(means))
+        whole = len(groups) == len(datasets) and all(len(part) == planned[d, method] for d, part in groups.items())
+        standings[str(method)] = Standing(value, loss, difference, compared, whole)
+    order = [method for method in methods_of(results.frame) if method in standings]
+    return Board(headline, datasets, percent, {method: standings[method] for method in order})
+
+
+def mean_difference(rows: Sequence[stats.DatasetComparison], percent: bool) -> Estimate | None:
+    """Return the mean over datasets of the differences to the baseline; None where there is none.
+
+    On one dataset the interval is that of the comparison itself.
+    """
+    known = [row for row in rows if math.isfinite(row.difference) and (not percent or row.mean_b)]
+    if not known:
+        return None
+    scale = [100 / abs(row.mean_b) if percent else 1.0 for row in known]
+    if len(known) == 1:
+        ends = known[0].interval
+        low, high = (ends.low, ends.high) if ends else (math.nan, math.nan)
+        return Estimate(known[0].difference, low, high).scaled(scale[0])
+    errors = [
+        row.deviation * math.sqrt(stats.variance_factor(row.pairs, row.test_share)) * factor if row.pairs else math.nan
+        for row, factor in zip(known, scale, strict=True)
+    ]
+    means = [row.difference * factor for row, factor in zip(known, scale, strict=True)]
+    return combined(means, errors, [row.pairs for row in known])
+
+
+def combined(means: Sequence[float], errors: Sequence[float], counts: Sequence[int]) -> Estimate:
+    """Return the mean of several means with the interval that their standard errors and repeats give together."""
+    value = float(np.mean(means))
+    variances = np.square(np.asarray(errors, dtype=float))
+    total = float(variances.sum())
+    if not math.isfinite(total) or min(counts) < 2:
+        return Estimate(value)
+    if total == 0.0:
+        return Estimate(value, value, value)
+    freedom = total**2 / float((variances**2 / (np.asarray(counts) - 1)).sum())
+    half = float(student.ppf(ENDS, freedom)) * math.sqrt(total) / len(means)
+    return Estimate(value, value - half, value + half)
+
+
+def _mean_value(metric: Metric, groups: Mapping[str, pd.DataFrame], tests: PageTests) -> Estimate:
+    """Return the mean over datasets of the mean value of a method, its interval cut at the range of the metric."""
+    means, errors, counts = [], [], []
+    for dataset, own in groups.items():
+        tested = tests.tested.get((dataset, metric.name))
+        values, share = _repeats(own, tested.tests.repetition if tested else None)
+        means.append(float(values.mean()))
+        spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        errors.append(spread * math.sqrt(stats.variance_factor(len(values), share)))
+        counts.append(len(values))
+    found = combined(means, errors, counts)
+    low, high = stats.cut_interval([found.low, found.high], found.value, metric.value_range).tolist()
+    return Estimate(found.value, low, high)
+
+
+def _repeats(rows: pd.DataFrame, related: stats.Repetition | None) -> tuple[Array, float]:
+    """Return the values of the repeats, means of those on one split where splits overlap, and their test share."""
+    values = rows["value"].to_numpy(dtype=float)
+    if related is None or related.kind == "seeds":
+        return values, 0.0
+    return rows.groupby("split")["value"].mean().to_numpy(dtype=float), related.test_share

@@ -1,0 +1,236 @@
+"""The first screen of a report: values, intervals, marks, sentences, costs and warnings."""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from bench.api import Facts, Figure, Report, Section, Table, Text
+from bench.plugins.registry import Registry
+from bench.reports._cost_figure import unbeaten
+from bench.reports._costs import method_costs
+from bench.reports._forest import forest
+from bench.reports._headline import headlines
+from bench.reports._page_tests import page_tests
+from bench.reports._standings import boards, combined
+from bench.spec.cell import Outcome
+from bench.store.results import StoredResults
+from bench.store.store import Store
+from tests.fixtures.results import save_outcomes
+
+ONE_SPLIT = {"repeats": {"kind": "seeds", "test_share": 0.1}}
+Value = Callable[[str, str, int], Mapping[str, float]]
+
+
+def section(name: str, results: StoredResults) -> Section:
+    report: Report = Registry().make("report", name, {})
+    found = report.section(results)
+    assert found is not None
+    return found
+
+
+def stored(
+    store: Store,
+    value: Value,
+    datasets: tuple[str, ...] = ("d",),
+    methods: tuple[str, ...] = ("base", "good", "bad"),
+    seeds: int = 8,
+    metrics: tuple[str, ...] = ("accuracy", "ece"),
+    costs: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> StoredResults:
+    outcomes = {
+        (dataset, method, seed): Outcome(
+            "ok", metrics=value(dataset, method, seed), training={**ONE_SPLIT, **costs.get(method, {})}
+        )
+        for dataset in datasets
+        for method in methods
+        for seed in range(seeds)
+    }
+    return save_outcomes(store, "made", outcomes, metrics, "base")
+
+
+def classes(dataset: str, method: str, seed: int) -> dict[str, float]:
+    """The first method of all gains 0.05 of accuracy and loses 0.02 of ECE; the seeds are 0.001 apart."""
+    gain = {"good": 0.05, "bad": -0.05}.get(method, 0.0)
+    noise = 0.001 * np.random.default_rng([seed, *method.encode()]).normal()
+    return {"accuracy": 0.9 + gain + noise, "ece": 0.04 + 0.4 * gain + noise, "aurc": 0.01, "nll_categorical": 0.3}
+
+
+def glance(results: StoredResults) -> Table:
+    return next(block for block in section("overview", results).blocks if isinstance(block, Table))
+
+
+def test_one_metric_stands_for_each_group_and_the_suites_choice_comes_first(store: Store) -> None:
+    results = stored(store, classes)
+    (found,) = headlines(results).values()
+    assert [(one.group, one.metric.name) for one in found] == [
+        ("prediction", "accuracy"),
+        ("likelihood", "nll_categorical"),
+        ("calibration", "ece"),
+        ("selection", "aurc"),
+    ]
+
+
+def test_values_have_t_intervals_within_the_range_of_the_metric(store: Store) -> None:
+    """Accuracies 1, 1, .., 0.9: their t interval reaches beyond 1, where no accuracy is."""
+
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        return {"accuracy": 0.9 if seed == 0 else 1.0, "ece": 0.04 + 0.01 * seed}
+
+    (own,) = boards(stored(store, value)).values()
+    accuracy, ece = own[0].standings["good"].value, own[1].standings["good"].value
+    values = 0.04 + 0.01 * np.arange(8)
+    expected = scipy_stats.t.interval(0.95, 7, values.mean(), scipy_stats.sem(values))
+    assert (ece.low, ece.high) == pytest.approx(expected)
+    assert accuracy.high == 1.0
+    assert accuracy.low == pytest.approx(0.9875 - 2.364624 * 0.0125)
+
+
+def test_the_mean_of_several_means_has_welchs_interval() -> None:
+    """Two samples: the interval of their mean is half that of the sum in Welch's test of a against -b."""
+    random = np.random.default_rng(1)
+    a, b = random.normal(1, 1, 6), random.normal(3, 4, 9)
+    found = combined([a.mean(), b.mean()], [scipy_stats.sem(a), scipy_stats.sem(b)], [6, 9])
+    interval = scipy_stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.95)
+    assert found.value == pytest.approx((a.mean() + b.mean()) / 2)
+    assert (found.low, found.high) == pytest.approx((interval.low / 2, interval.high / 2))
+    assert not combined([1.0, 2.0], [0.1, math.nan], [5, 1]).has_interval
+
+
+def test_marks_are_those_of_the_pages_families(store: Store) -> None:
+    results = stored(store, classes)
+    data: Any = glance(results).data.set_index("method")
+    assert data.loc["good", "accuracy ↑"].startswith("0.949")
+    assert [text.split("\n")[0][-1] for text in data["accuracy ↑"]] == ["†", "9", "‡"]  # good, base, bad
+    assert [text.split("\n")[0][-1] for text in data["ece ↓"]] == ["‡", "9", "†"]
+    tested = page_tests(results).tested["d", "ece"]
+    good, base = tested.tests.methods.index("good"), tested.tests.methods.index("base")
+    by_metric = {m.name: {c.a: c.rows[0] for c in own} for m, own in page_tests(results).beside.items()}
+    assert by_metric["ece"]["good"].p_adjusted == tested.p_adjusted[good, base]
+    assert by_metric["ece"]["good"].verdict == "worse"
+
+
+def test_data_units_are_per_cent_of_the_baseline_over_datasets_and_its_zero_is_not_bold(store: Store) -> None:
+    """The same 10 % on a dataset of metres and one of millimetres; nobody is better than the baseline."""
+
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        noise = 1 + 0.001 * np.random.default_rng([seed, *method.encode()]).normal()
+        return {"rmse": {"far": 1.0, "near": 1000.0}[dataset] * (1.1 if method != "base" else 1.0) * noise}
+
+    results = stored(store, value, datasets=("far", "near"), metrics=("rmse",))
+    ((board,),) = boards(results).values()
+    assert board.percent
+    assert board.standings["good"].value.value == pytest.approx(10.0, abs=0.2)
+    table = glance(results)
+    cells = dict(zip(table.data["method"], table.data.iloc[:, 1], strict=True))
+    assert cells["base (baseline)"] == "0 %"
+    assert cells["good"].startswith("+10.0 % ‡2") or cells["good"].startswith("+10.1 % ‡2")
+    assert table.bold == frozenset()
+
+
+def test_coverage_is_ranked_by_its_mean_distance_to_the_target(store: Store) -> None:
+    """The mean coverage of one method is the target, but it misses it by 0.05 on both datasets."""
+
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        off = {"good": (-0.02, -0.02), "bad": (-0.05, 0.05), "base": (-0.06, -0.06)}[method]
+        return {"rmse": 1.0 + 0.01 * seed, "picp95": 0.95 + off[dataset == "e"]}
+
+    results = stored(store, value, datasets=("d", "e"), metrics=("rmse", "picp95"))
+    picp = next(board for board in boards(results)["regression"] if board.metric.name == "picp95")
+    assert picp.standings["bad"].value.value == pytest.approx(0.95)
+    assert picp.standings["bad"].loss == pytest.approx(0.05)
+    assert picp.best() == "good"
+
+
+def test_sentences_say_who_is_better_at_what_cost_and_what_could_not_be_seen(store: Store) -> None:
+    costs = {
+        "base": {"epochs": [10], "draws": 100},
+        "good": {"epochs": [10] * 5, "draws": 5},
+        "bad": {"epochs": [10], "draws": 100},
+    }
+    results = stored(store, classes, costs=costs)
+    answers = next(b.facts for b in section("overview", results).blocks if isinstance(b, Facts))
+    text = answers["Prediction: accuracy ↑"]
+    assert "Better than base: good (+0.0" in text
+    assert "5 x the training, T = 5" in text
+    assert "worse than base: bad (-0.0" in text
+    assert "best mean good, 0.9" in text
+    same = answers["Selection: aurc ↓"]
+    assert same.startswith("No method was shown to be better or worse than base")
+
+
+def test_without_enough_seeds_there_is_no_mark_no_verdict_and_no_colour(store: Store) -> None:
+    results = stored(store, classes, seeds=4)
+    text = next(b.facts for b in section("overview", results).blocks if isinstance(b, Facts))
+    assert text["Calibration: ece ↓"].endswith("not tested: 4 repeats, at least 5 are needed.")
+    assert not any(mark in cell for mark in "†‡" for cell in glance(results).data["ece ↓"])
+    figure = next(block for block in section("overview", results).blocks if isinstance(block, Figure))
+    assert figure.data is not None
+    assert set(figure.data["verdict"]) == {"not tested"}
+    assert Registry().make("report", "wins", {}).section(results) is None
+
+
+def test_the_forest_turns_every_gain_to_the_right(store: Store) -> None:
+    results = stored(store, classes)
+    figure = forest("forest", "base", boards(results)["classification"])
+    assert figure is not None
+    assert figure.data is not None
+    gains: Any = figure.data.set_index(["metric", "method"])["gain"]
+    assert gains["accuracy", "good"] == pytest.approx(0.05, abs=0.002)
+    assert gains["ece", "good"] == pytest.approx(-0.02, abs=0.002)
+    assert (figure.data["95 % low"] <= figure.data["gain"]).all()
+    assert (figure.data["95 % high"] >= figure.data["gain"]).all()
+
+
+def test_costs_are_relative_to_the_baseline_and_the_front_is_what_nothing_beats(store: Store) -> None:
+    costs = {
+        "base": {"epochs": [10], "draws": 1},
+        "good": {"epochs": [20, 20], "draws": 2},
+        "bad": {"epochs": [40], "draws": 50},
+    }
+    results = stored(store, classes, costs=costs)
+    found = method_costs(results, ["d"])
+    assert {m: cost.training for m, cost in found.items()} == pytest.approx({"base": 1.0, "good": 4.0, "bad": 4.0})
+    assert found["good"].networks == (2,)
+    assert found["bad"].most_passes == 50
+    accuracy = boards(results)["classification"][0]
+    points = {m: (found[m].training, accuracy.standings[m].value.value) for m in found}
+    assert unbeaten(points, accuracy) == ["base", "good"]
+
+
+def test_widths_are_neither_bold_nor_marked_and_relative_zeros_are_not_bold(store: Store) -> None:
+    """The bad method is as narrow as it is wrong; msll of the baseline is 0 by definition."""
+
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        noise = 0.001 * np.random.default_rng([seed, *method.encode()]).normal()
+        worse = {"good": 1.0, "bad": 2.0}.get(method, 0.0)
+        values = {"mpiw": 3.0 - worse, "nll_mc": 1.0 + worse, "picp": 0.99 - 0.3 * worse, "rmse": 1.0 + worse}
+        return {name: number + noise for name, number in values.items()}
+
+    results = stored(store, value, metrics=("rmse", "mpiw", "picp", "msll"))
+    table = next(block for block in section("summary", results).blocks if isinstance(block, Table))
+    columns = list(table.data.columns)
+    bold = {columns[c]: table.data["method"][r] for r, c in table.bold}
+    assert bold == {"rmse ↓": "base", "picp → 0.9973": "base"}
+    assert not any(mark in cell for mark in "†‡" for cell in table.data["mpiw ↓"])
+    assert any("‡" in cell for cell in table.data["picp → 0.9973"])
+
+
+def test_warnings_of_cells_stand_on_the_page_beside_their_numbers(store: Store) -> None:
+    outcomes = {
+        ("d", method, seed): Outcome(
+            "ok",
+            "the machine was loaded; spreads over 282 %" if method == "good" else "the machine was loaded",
+            metrics={"accuracy": 0.9, "ece": 0.1},
+        )
+        for method in ("base", "good")
+        for seed in range(3)
+    }
+    results = save_outcomes(store, "made", outcomes, ["accuracy"], "base")
+    (warning,) = [b for b in section("overview", results).blocks if isinstance(b, Text) and b.warning]
+    expected = "Warning. all methods: the machine was loaded. good on d: spreads over 282 %."
+    assert warning.text == expected
