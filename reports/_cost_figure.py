@@ -49,8 +49,10 @@ def pareto(name: str, boards: Sequence[Board], costs: Mapping[str, MethodCost]) 
                 style.hover(point, [f"{method}: {board.metric.name} {value:.4g}, {kind} {cost:.3g}"])
             style.plain_logarithmic(axis, x=True)
             axis.set_xlabel(AXES[kind])
-            axis.set_ylabel(f"{board.metric.name} {arrow(board.metric)}" + (" (%)" if board.percent else ""))
-            findings.append(f"{board.metric.name} by {kind}: {', '.join(front)}")
+            axis.set_ylabel(
+                f"{style.title(board.metric.name)} {arrow(board.metric)}" + (" (%)" if board.percent else "")
+            )
+            findings.append(f"{style.title(board.metric.name)} by {kind}: {', '.join(map(style.title, front))}")
             rows = [(board.metric.name, kind, m, *points[m], "yes" if m in front else "no") for m in points]
             tables.append(pd.DataFrame(rows, columns=["metric", "cost", "method", "cost of it", "value", "front"]))
         style.legend(figure, list(dict.fromkeys(m for _, _, points in panels for m in points)), points=True)

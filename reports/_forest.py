@@ -23,6 +23,8 @@ def forest(name: str, baseline: str, boards: Sequence[Board]) -> Figure | None:
     if not drawn:
         return None
     methods = [m for m in dict.fromkeys(m for board in drawn for m in board.standings) if m != baseline]
+    first = drawn[0].standings
+    methods.sort(key=lambda m: first[m].loss if m in first else math.inf)  # as in the table
     numbers: list[Row] = []
     with style.house_style():
         most = 3 if len(drawn) != 4 else 2
@@ -38,7 +40,8 @@ def forest(name: str, baseline: str, boards: Sequence[Board]) -> Figure | None:
         else "Circles: the mean with its 95 % interval"
     )
     caption = (
-        f"Gain over {baseline} by each metric, on the same splits and seeds; to the right of 0 the method is better. "
+        f"Gain over {style.title(baseline)} by each metric, on the same splits and seeds; to the right of 0 the method "
+        "is better. "
         f"{shape}, filled where a test shows the difference after correction (blue: better, orange: worse), open grey "
         "where none does. An arrow at the edge: beyond the axis. "
         f"{_finding(drawn)}"
@@ -73,7 +76,7 @@ def _panel(axis: Axes, board: Board, methods: Sequence[str]) -> list[Row]:
     axis.set_yticks(range(len(methods)), [style.short(method) for method in methods])
     axis.set_ylim(len(methods) - 0.5, -0.5)
     axis.locator_params(axis="x", nbins=5)
-    axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+    axis.set_title(f"{style.title(metric.name)} {arrow(metric)}", parse_math=False)
     unit = "%" if board.percent else metric.unit if metric.unit not in ("1", "", "probability") else ""
     distance = "distance to target, " if metric.direction == "target" else ""
     axis.set_xlabel(f"gain ({distance}{unit})" if unit else f"gain ({distance.rstrip(', ')})" if distance else "gain")
@@ -137,5 +140,6 @@ def _finding(boards: Sequence[Board]) -> str:
         sign = 1.0 if board.metric.direction == "higher" else -1.0
         gains = {m: sign * one.difference.value for m, one in board.standings.items() if one.difference is not None}
         shown = {m: gain for m, gain in gains.items() if board.standings[m].count("better") and gain > 0}
-        found.append(f"{board.metric.name}: {max(shown, key=lambda m: shown[m]) if shown else 'none shown'}")
+        most = style.title(max(shown, key=lambda m: shown[m])) if shown else "none shown"
+        found.append(f"{style.title(board.metric.name)}: {most}")
     return f"Largest gain that was shown: {'; '.join(found)}."

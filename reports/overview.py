@@ -112,7 +112,7 @@ def _table(
     first = own[0].standings
     methods = [m for m in methods_of(results.frame) if any(m in board.standings for board in own)]
     methods.sort(key=lambda m: (not first[m].whole, first[m].loss) if m in first else (True, math.inf))
-    data: dict[str, list[str]] = {"method": [f"{m} (baseline)" if m == base else m for m in methods]}
+    data: dict[str, list[str]] = {"method": [f"{m}\n(baseline)" if m == base else m for m in methods]}
     bold, numbers = set(), []
     for column, board in enumerate(own, start=1):
         places = decimals(*zip(*[_widths(board.standings[m]) for m in methods if m in board.standings], strict=True))

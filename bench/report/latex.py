@@ -47,7 +47,7 @@ def latex(table: TextTable, caption: str, label: str, title: Title = str) -> str
         [
             _number(cell, (r, c) in table.bold)
             if table.numeric[c]
-            else _words(title(cell) if naming[c] else cell, (r, c) in table.bold)
+            else _words(_titled(cell, title) if naming[c] else cell, (r, c) in table.bold)
             for c, cell in enumerate(row)
         ]
         for r, row in enumerate(table.rows)
@@ -71,6 +71,12 @@ def _header(name: str, title: Title) -> str:
     if told == words and re.match(r"[a-z]{2}", words):  # a word, not the symbol p
         told = words[0].upper() + words[1:]
     return in_latex(told) + (f"~{in_latex(arrow)}" if arrow else "")
+
+
+def _titled(cell: str, title: Title) -> str:
+    """Return a name as a paper prints it, with what stands on a second line below it."""
+    name, line, rest = cell.partition("\n")
+    return title(name) + (f" {rest}" if line else "")
 
 
 def _words(cell: str, bold: bool) -> str:
@@ -99,6 +105,7 @@ def _parts(digits: str, bold: bool) -> str:
 
 def _rest(rest: str) -> str:
     """Return what stands behind a number: its deviation, an interval, a mark."""
+    rest = re.sub(r"^\s", " ", rest)  # an interval may stand on a second line
     told = in_latex(rest)
     told = re.sub(r"(?<![\w.])-(?=\d)", "$-$", told)
     return ("~" if rest.startswith(" ") else "") + told.replace(" $\\pm$ ", "~$\\pm$~").replace("$\\pm$ ", "$\\pm$~")

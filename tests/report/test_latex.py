@@ -121,3 +121,10 @@ def test_a_real_latex_takes_the_tables(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-2000:]
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_second_line_of_a_cell_stands_behind_the_first() -> None:
+    data = pd.DataFrame({"method": ["mc-dropout\n(baseline)", "x"], "rmse ↓": ["2.50†\n(2.25 to 2.75)", "3.00\n(–)"]})
+    rows = [[cell.strip() for cell in row] for row in rows_of(latex(text_table(data), "caption", "label", TITLES))]
+    assert rows[1] == ["MC dropout (baseline)", "2", r".50$^{\dagger}$ (2.25 to 2.75)"]
+    assert rows[2] == ["x", "3", ".00~(\\textendash{})"]

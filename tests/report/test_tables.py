@@ -40,7 +40,23 @@ def test_markdown_cells_are_text() -> None:
     assert r"a\|b" in lines[4]
 
 
-@pytest.mark.parametrize("text", ["1", "-1.5", "+0.25", "1e-05", "1.2 ± 0.3", "1.2 ± 0.3†", "4 (1 of 3)", "inf", "5 %"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1",
+        "-1.5",
+        "+0.25",
+        "1e-05",
+        "1.2 ± 0.3",
+        "1.2 ± 0.3†",
+        "4 (1 of 3)",
+        "inf",
+        "5 %",
+        "-5 % †2",
+        "3 x",
+        "0.5†\n(0.4 to 0.6)",
+    ],
+)
 def test_numbers_are_seen(text: str) -> None:
     assert is_number(text)
 

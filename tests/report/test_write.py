@@ -98,7 +98,7 @@ def test_markdown_links_to_figures_that_exist(store: Store, tmp_path: Path) -> N
     write_report(store, Registry(), tmp_path)
     text = (tmp_path / "report.md").read_text("utf-8")
     links = re.findall(r"!\[.*\]\((.*?)\)", text)
-    assert links == [f"figures/tiny-{name}.png" for name in ("intervals-toy", "risk-coverage", "calibration")]
+    assert links == [f"figures/tiny-{name}.png" for name in ("intervals-toy", "risk-coverage", "calibration-toy")]
     assert (tmp_path / links[0]).read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / links[0]).with_suffix(".svg").read_bytes()
 

@@ -127,7 +127,7 @@ def test_data_units_are_per_cent_of_the_baseline_over_datasets_and_its_zero_is_n
     assert board.standings["good"].value.value == pytest.approx(10.0, abs=0.2)
     table = glance(results)
     cells = dict(zip(table.data["method"], table.data.iloc[:, 1], strict=True))
-    assert cells["base (baseline)"] == "0 %"
+    assert cells["base\n(baseline)"] == "0 %"
     assert cells["good"].startswith("+10.0 % ‡2") or cells["good"].startswith("+10.1 % ‡2")
     assert table.bold == frozenset()
 

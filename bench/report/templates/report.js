@@ -33,7 +33,7 @@
   // Methods: a table that names them in a column, and points of figures whose words begin with one.
   const named = Array.from(document.querySelectorAll("main table")).flatMap((table) => {
     const column = Array.from(table.tHead.rows[0].cells).findIndex((cell) => ["method", "variant"].includes(cell.textContent.trim()));
-    return column < 0 ? [] : Array.from(table.tBodies[0].rows, (line) => ({ line, name: line.cells[column].textContent.replace(/ \(baseline\)$/, "").trim() }));
+    return column < 0 ? [] : Array.from(table.tBodies[0].rows, (line) => ({ line, name: line.cells[column].textContent.replace(/\s*\(baseline\)\s*$/, "").trim() }));
   });
   const names = new Set(named.map((one) => one.name));
   const points = Array.from(document.querySelectorAll("main svg title"), (title) => ({
