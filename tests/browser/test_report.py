@@ -111,6 +111,9 @@ def test_a_filter_hides_methods_and_changes_no_number(open_page: Open, report: P
     faded = page.locator("main svg .faded title").all_text_contents()
     assert faded
     assert not any(text.startswith(("mcni", "swag")) for text in faded)
+    labels = set(page.locator("main svg text.faded").all_text_contents())
+    assert "Deep ensemble" in labels
+    assert not labels & {"MCNI (fixed)", "SWAG"}
     page.fill("#methods input", "")
     assert len(rows_shown(page)) == len(cells)
     assert seen.complaints == []

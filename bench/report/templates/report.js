@@ -39,7 +39,13 @@
   const points = Array.from(document.querySelectorAll("main svg title"), (title) => ({
     point: title.parentElement, name: title.textContent.split(": ")[0],
   }));
-  const labels = Array.from(document.querySelectorAll("main svg text")).filter((text) => names.has(text.textContent.trim()));
+  // Labels of figures are titles: "MC dropout" is mc-dropout.
+  const bare = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const byTitle = new Map(Array.from(names, (name) => [bare(name), name]));
+  const labels = Array.from(document.querySelectorAll("main svg text")).flatMap((text) => {
+    const name = byTitle.get(bare(text.textContent));
+    return name === undefined ? [] : [{ text, name }];
+  });
   const form = document.getElementById("methods");
   if (form && names.size > 1) {
     const status = document.getElementById("methods-status");
@@ -50,7 +56,7 @@
       const kept = (name) => !wanted.length || wanted.some((word) => name.toLowerCase().includes(word));
       named.forEach((one) => { one.line.hidden = !kept(one.name); });
       points.forEach((one) => one.point.classList.toggle("faded", !kept(one.name)));
-      labels.forEach((text) => text.classList.toggle("faded", !kept(text.textContent.trim())));
+      labels.forEach((one) => one.text.classList.toggle("faded", !kept(one.name)));
       const count = Array.from(names).filter(kept).length;
       status.textContent = wanted.length ? count + " of " + names.size + " methods; tests are those of all" : "";
     });
