@@ -17,6 +17,7 @@ from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.frozen import Frozen
 from bench.leaderboard.overall import overall_board
 from bench.leaderboard.rows import Row, Unlisted, list_rows
+from bench.leaderboard.score_histograms import ScoreHistogram, score_histograms
 from bench.metrics import Metric, catalogue, declaration, find_declaration
 from bench.plugins.registry import PluginSource
 from bench.stats import CellCounts, Settings, StoredRows, methods_with_equal_draws
@@ -53,6 +54,7 @@ class Leaderboard:
     plugins: Mapping[str, PluginSource] = field(default_factory=dict)  # the files of the results' plug-ins, by hash
     version: str = ""  # under which it is published
     frozen: Frozen | None = None  # the version that it continues
+    scores: Mapping[tuple[str, str, str], Mapping[str, ScoreHistogram]] = field(default_factory=dict)
 
     @cached_property
     def updated(self) -> float:
@@ -89,6 +91,7 @@ def collect(
     tasks: dict[str, str] = {}
     remarks: dict[str, dict[str, None]] = {}
     stored: set[str] = set()
+    scores: dict[tuple[str, str, str], dict[str, ScoreHistogram]] = {}
     for name in dict.fromkeys(suites or known):
         results = StoredResults(store, name)
         stored |= set(results.columns.metrics)
@@ -103,6 +106,7 @@ def collect(
             if not remark["method"]:
                 remarks.setdefault(str(remark["dataset"]), {})[str(remark["text"])] = None
         boards += _boards(listed, results, names, tasks, settings, frozen)
+        scores |= score_histograms(listed, names, store.load_arrays)
     # Suites with most rows come first.
     sizes = Counter(row.suite for row in rows)
     about.sort(key=lambda suite: (-sizes[suite.name], suite.name))
@@ -115,7 +119,7 @@ def collect(
     declarations = {name: declaration(name) for suite in about for name in suite.metrics}
     content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
-    kept = (store.plugins(), frozen.version if frozen else version, frozen)
+    kept = (store.plugins(), frozen.version if frozen else version, frozen, scores)
     return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, *kept)
 
 

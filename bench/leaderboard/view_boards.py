@@ -11,8 +11,9 @@ from bench.leaderboard.against import Against
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.method_summaries import MethodSummary
+from bench.leaderboard.score_histograms import ScoreHistogram, is_of_scores
 from bench.leaderboard.view_files import view_name
-from bench.metrics import Metric
+from bench.metrics import Metric, condition
 from bench.web.names import better_values, metric_name
 from bench.web.numbers import decimal_places, format_interval, format_number
 from bench.web.svg import Axis, draw_interval, draw_lanes, draw_scale, fit_axis, grid_background
@@ -86,6 +87,7 @@ class BoardView:
     groups: int  # of methods that were not shown to differ
     own: Column
     gap: Column  # differences to the best
+    scores: tuple[tuple[EntryView, ScoreHistogram], ...] = ()  # behind a detection, in the order of the lines
 
     @property
     def name(self) -> str:
@@ -106,6 +108,11 @@ class BoardView:
     def data(self) -> str:
         """The name of its files, without their ending."""
         return view_name([self.board])
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether histograms of scores belong to it, stored or not."""
+        return not self.overall and is_of_scores(self.board.metric)
 
     @property
     def title(self) -> str:
@@ -149,7 +156,16 @@ def board_views(found: Leaderboard, summaries: Mapping[str, MethodSummary]) -> l
         # Where a dataset has results of one device only, that is also its board for all devices.
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
     boards = enumerate(found.boards)
-    return [_view(f"b{n}", board, found.metrics[board.metric], places, summaries) for n, board in boards]
+    views = [_view(f"b{n}", board, found.metrics[board.metric], places, summaries) for n, board in boards]
+    return [_with_scores(view, found) for view in views]
+
+
+def _with_scores(view: BoardView, found: Leaderboard) -> BoardView:
+    board = view.board
+    if board.dataset is None or not is_of_scores(board.metric):
+        return view
+    own = found.scores.get((board.suite, board.dataset, condition(board.metric)), {})
+    return replace(view, scores=tuple((line, own[line.method]) for line in view.lines if line.method in own))
 
 
 def _on_dataset(board: Board) -> dict[str, Cell]:

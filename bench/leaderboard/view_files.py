@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from bench import __version__
@@ -12,6 +13,8 @@ from bench.json_values import without_nan
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import FORMAT, board_content, line_content, metric_content, row_sources
+from bench.leaderboard.score_histograms import is_of_scores
+from bench.metrics import condition
 from bench.web.dates import iso_time
 from bench.web.names import file_name
 
@@ -179,7 +182,18 @@ def _json(found: Leaderboard, boards: Sequence[Board], method: str | None = None
         if row.suite in suites and row.dataset in datasets and row.method in methods
     ]
     metrics = {board.metric: metric_content(board.metric, found.metrics[board.metric]) for board in boards}
-    return _text({**_head(found), "metrics": metrics, "boards": contents, "rows": rows})
+    content = {**_head(found), "metrics": metrics, "boards": contents, "rows": rows}
+    scores = [one for board in boards for one in _scores(found, board, methods)]
+    return _text({**content, "scores": scores} if scores else content)
+
+
+def _scores(found: Leaderboard, board: Board, methods: Collection[str]) -> list[dict[str, Any]]:
+    """Return the histograms behind the detection that a board is about."""
+    if board.dataset is None or not is_of_scores(board.metric):
+        return []
+    place = {"suite": board.suite, "dataset": board.dataset, "condition": condition(board.metric)}
+    own = found.scores.get((board.suite, board.dataset, place["condition"]), {})
+    return [{**place, "method": method, **asdict(one)} for method, one in own.items() if method in methods]
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ from bench.metrics.arrays import FloatArray, LabelArray, float_array
 from bench.metrics.forecast import Forecast
 from bench.metrics.metric import Metric, Template
 
+SCORES = "scores/entropy"  # the name of stored scores, before @ and the condition under which they were taken
+
 
 def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
     """Area under the ROC curve: P(positive > negative) + P(equal) / 2 over all pairs, in O(n log n).

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from bench.api import Array, Split
 from bench.api.corruptions import CORRUPTIONS, FOREIGN, corrupted_test_images, foreign_test_images
 from bench.errors import UserError, unknown_name
 from bench.metrics import Forecast, detection_scores, entropy, model_information, score
+from bench.metrics.detection import SCORES
 from bench.probes._conditions import ALL, conditioned, means
 from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import forecast_of, kept_of, score_subject
@@ -79,11 +81,14 @@ class Shift(Probe):
                 metrics |= conditioned(values, f"{corruption}:{severity}")
                 by_corruption.append(values)
             metrics |= conditioned(means(by_corruption), f"{ALL}:{severity}")
+        scores = {}
         for name in self.foreign:
             images = foreign_test_images(original, name, subject.seed)
             foreign = self._forecast(subject, images, f"at the foreign images {name!r}")
             metrics |= {f"{metric}@{name}": value for metric, value in _detection(clean, foreign)}
-        return replace(finding, metrics=metrics)
+            # For histograms beside the numbers; the entropies of the clean images follow from their stored means.
+            scores[f"{SCORES}@{name}"] = entropy(foreign.mean).astype(np.float32)
+        return replace(finding, metrics=metrics, arrays={**finding.arrays, **scores})
 
     def _forecast(self, subject: TrainedSubject, images: Array, where: str) -> Forecast:
         try:

@@ -80,7 +80,8 @@ def test_clean_rows_are_scored_as_by_the_ordinary_probe(answers: Answers) -> Non
     assert len(usual.metrics) > 15
     assert under(answers.shifted, "") == usual.metrics
     assert under(answers.shifted, "all:0") == usual.metrics
-    assert answers.shifted.arrays.keys() == usual.arrays.keys()
+    scores = {name for name in answers.shifted.arrays if name.startswith("scores/")}
+    assert answers.shifted.arrays.keys() - scores == usual.arrays.keys()
     for name, array in usual.arrays.items():
         np.testing.assert_array_equal(answers.shifted.arrays[name], array)
 
@@ -91,6 +92,18 @@ def test_a_condition_is_what_a_shifted_dataset_gives(answers: Answers) -> None:
         condition = f"{kind}:{severity}"
         assert without_detection(under(answers.shifted, condition)) == answers.usual[condition].metrics
         assert answers.usual[condition].metrics != answers.usual[""].metrics
+
+
+def test_the_scores_behind_the_detection_of_foreign_images_are_stored(answers: Answers) -> None:
+    own = entropy(answers.shifted.arrays["mean"], axis=1)
+    for name in FOREIGN:
+        scores = answers.shifted.arrays[f"scores/entropy@{name}"]
+        assert scores.dtype == np.float32
+        measured = answers.shifted.metrics[f"ood_auroc@{name}"]
+        truth = np.repeat([0, 1], [len(own), len(scores)])
+        # Scores are stored with fewer digits.
+        assert roc_auc_score(truth, np.concatenate([own, scores])) == pytest.approx(measured, abs=1e-3)
+        np.testing.assert_allclose(scores, entropy(answers.usual[name].arrays["mean"], axis=1), atol=1e-5)
 
 
 def test_fewer_rows_are_the_first_of_the_same_images(answers: Answers) -> None:
