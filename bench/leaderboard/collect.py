@@ -119,8 +119,8 @@ def collect(
     declarations = {name: declaration(name) for suite in about for name in suite.metrics}
     content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
-    kept = (store.plugins(), frozen.version if frozen else version, frozen, scores)
-    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, *kept)
+    kept = (store.plugins(), frozen.version if frozen else version, frozen)
+    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, *kept, scores)
 
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:

@@ -42,9 +42,11 @@ class ScoreHistogram:
 
     @property
     def picture(self) -> Markup:
-        """The test rows as a filled area, the foreign rows as a line."""
-        top = max(_shares(self.own).max(), _shares(self.foreign).max())
-        own, foreign = (_steps(_shares(counts) / top) for counts in (self.own, self.foreign))
+        """The test rows as a filled area, the foreign rows as a line.
+
+        Heights are square roots of shares: most test rows are in one bin, and what matters are the few others.
+        """
+        own, foreign = (_steps(np.sqrt(_shares(counts))) for counts in (self.own, self.foreign))
         return Markup(
             f'<svg class="scores" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
             f'<path class="own" d="M0 {HEIGHT}{own}V{HEIGHT}Z"/><path class="foreign" d="M0 {HEIGHT}{foreign}"/></svg>'

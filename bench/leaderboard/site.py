@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from bench.counts import plural
 from bench.history.repository import NO_REPOSITORY, Repository
 from bench.history.view import line_view, page_content
 from bench.leaderboard.collect import Leaderboard
@@ -35,7 +36,7 @@ def write_site(found: Leaderboard, registry: Registry, out: Path, repository: Re
     lines = [line_view(line, found.settings.level) for line in found.history.lines]
     environment = templates("bench.history", "bench.leaderboard")
     environment.globals |= page_script(SCRIPT, files("bench.leaderboard") / "templates" / "site.js")
-    environment.filters |= {"equation": equation, "linked": linked, "data_files": data_files}
+    environment.filters |= {"equation": equation, "linked": linked, "data_files": data_files, "plural": plural}
     environment.globals["commit_address"] = repository.commit
 
     def render(template: str, page: dict[str, Any], root: str = "") -> str:

@@ -50,6 +50,19 @@ def test_a_page_fits_a_phone(open_page: Open, site: Path, shots: Path, name: str
     seen.page.screenshot(path=shots / f"leaderboard-{Path(name).stem}-phone.png", full_page=True)
     assert too_wide(seen.page) == []
     assert seen.complaints == []
+    assert seen.violations() == []
+
+
+def test_what_is_printed(open_page: Open, site: Path, shots: Path) -> None:
+    seen = open_page(site / "index.html", width=700, anchor="#suite=regression-study&dataset=boston", scheme="dark")
+    seen.page.emulate_media(media="print")
+    seen.page.screenshot(path=shots / "leaderboard-index-print.png", full_page=True)
+    assert background(seen.page) in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    for control in (".choose", "#columns", ".theme", ".data"):
+        assert seen.page.locator(f"{control}:visible").count() == 0
+    assert seen.page.locator(".board:visible").count() == 1
+    assert too_wide(seen.page) == []
+    assert seen.page.pdf(format="A4").startswith(b"%PDF")
 
 
 def test_links_lead_from_a_row_to_its_method_and_on_to_a_dataset(open_page: Open, site: Path) -> None:

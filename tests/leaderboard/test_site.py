@@ -80,7 +80,8 @@ def test_boards_say_what_a_method_is_beside_its_name(site: Path) -> None:
     for page in ("index.html", "datasets/yacht.html"):
         text = (site / page).read_text("utf-8")
         assert '</a><span class="small wide" dir="auto">Plain deep ensemble, of points or softmax, <a href=' in text
-        assert 'href="https://arxiv.org/abs/1612.01474" title="Lakshminarayanan, Pritzel and Blundell 2017, ' in text
+        assert '<a href="https://arxiv.org/abs/1612.01474" rel="noreferrer">Lakshminarayanan et al. 2017</a>' in text
+        assert 'title="Plain deep ensemble, of points or softmax. Lakshminarayanan, Pritzel and Blundell 2017, ' in text
     makers = {
         name: Registry().plugins("method")[name].module().__doc__
         for name in ("deep-ensemble", "mean-variance-ensemble")
