@@ -39,7 +39,7 @@
   const points = Array.from(document.querySelectorAll("main svg title"), (title) => ({
     point: title.parentElement, name: title.textContent.split(": ")[0],
   }));
-  // Labels of figures are titles: "MC dropout" is mc-dropout.
+  // Labels of figures are titles: with capitals, spaces and brackets where names have hyphens.
   const bare = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
   const byTitle = new Map(Array.from(names, (name) => [bare(name), name]));
   const labels = Array.from(document.querySelectorAll("main svg text")).flatMap((text) => {
