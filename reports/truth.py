@@ -22,6 +22,7 @@ class Truth(Report):
     """Tables of what is wrong by method, by dataset and against exact posteriors, and four figures."""
 
     order = 15
+    subject = True
 
     def section(self, results: Results) -> Section | None:
         """Return the section, or None where no dataset states its law."""
