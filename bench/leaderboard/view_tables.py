@@ -22,6 +22,7 @@ class TableCell:
     number: str = ""  # to sort by; '' where it has no value, or not in every repeat
     won: bool = False  # first, where others are not
     verdict: str = ""  # better or worse than the baseline, where that was shown
+    caveat: str = ""  # that it was not shown, or not tested, for other test rows
 
 
 @dataclass(frozen=True)
@@ -115,4 +116,6 @@ def _cell(view: BoardView, line: EntryView | None) -> TableCell:
     number = "" if is_partial(line.entry) else distance_to_sort(view, line)
     against = line.entry.against
     verdict = against.verdict if against is not None and against.verdict != "not shown to differ" else ""
-    return TableCell(line, number, line.place == "1" and view.decided, verdict)
+    remark = line.against.remark.partition(" (")[0]
+    caveat = remark if verdict and remark.startswith("not ") else ""
+    return TableCell(line, number, line.place == "1" and view.decided, verdict, caveat)

@@ -13,6 +13,8 @@ from bench.leaderboard import collect
 from bench.leaderboard.against import OtherRows
 from bench.leaderboard.boards import Board
 from bench.leaderboard.document import schema
+from bench.leaderboard.view_boards import board_views
+from bench.leaderboard.view_tables import table_views
 from bench.stats import holm
 from bench.store.store import Store
 from bench.workflow import write_leaderboard
@@ -125,9 +127,13 @@ def test_page_and_document_say_it_beside_the_verdict(store: Store, tmp_path: Pat
     write_leaderboard(store, tmp_path)
     page = (tmp_path / "index.html").read_text("utf-8")
     for method, words in (("a", "not shown for other rows (p = 0."), ("c", "also for other rows (p &lt; 0.001)")):
-        row = page.split(f'<tr data-name="{method}"')[1].split("</tr>")[0]
+        row = page.split(f'<tr data-find="{method} "')[-1].split("</tr>")[0]
         assert f'better<span class="small remark">{words}' in row
     assert 'better<span class="small remark">not tested for other rows</span>' in page
+    (table,) = table_views(board_views(collect(store, metrics=["accuracy", "brier"]), {}), {})
+    caveats = {line.method: line.cells[0].caveat for line in table.lines}
+    wanted = {"base": "", "a": "not shown for other rows", "c": "", "d": "not tested for other rows"}
+    assert {method: caveats[method] for method in wanted} == wanted
     document = json.loads((tmp_path / "leaderboard.json").read_text("utf-8"))
     jsonschema.Draft202012Validator(schema()).validate(document)
     found = {e["method"]: e["against"]["other_rows"] for e in document["boards"][0]["entries"] if e["against"]}
