@@ -125,6 +125,11 @@ class BoardView:
         return is_decided(self.board)
 
     @property
+    def leads(self) -> bool:
+        """Whether a first place is a merit: others were shown to be worse, and the metric means something by itself."""
+        return self.decided and not self.metric.only_with
+
+    @property
     def arrow(self) -> str:
         """The direction of better values, as a sign."""
         return f"→ {self.metric.target:g}" if self.metric.target is not None else ARROWS.get(self.metric.direction, "")
@@ -151,7 +156,7 @@ def board_views(found: Leaderboard, summaries: Mapping[str, MethodSummary]) -> l
     """Return all boards, given what each method is; overall boards have the places and means on their datasets."""
     places: dict[Any, Mapping[str, Cell]] = {}
     for board in found.boards:
-        own = _on_dataset(board)
+        own = _on_dataset(board, found.metrics[board.metric])
         places[board.suite, board.metric, board.device, board.dataset] = own
         # Where a dataset has results of one device only, that is also its board for all devices.
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
@@ -168,10 +173,10 @@ def _with_scores(view: BoardView, found: Leaderboard) -> BoardView:
     return replace(view, scores=tuple((line, own[line.method]) for line in view.lines if line.method in own))
 
 
-def _on_dataset(board: Board) -> dict[str, Cell]:
+def _on_dataset(board: Board, metric: Metric) -> dict[str, Cell]:
     """Return the place and the mean of every method on the dataset of a board, for the board over all datasets."""
     decimals = decimal_places((entry.value, entry.low, entry.high) for entry in board.entries)
-    decided = is_decided(board)
+    decided = is_decided(board) and not metric.only_with
     return {
         entry.method: Cell(
             _place(entry.place),

@@ -11,7 +11,9 @@ import pytest
 from bench.leaderboard import Leaderboard, collect
 from bench.leaderboard.document import schema
 from bench.leaderboard.site import write_site
+from bench.leaderboard.view_boards import board_views
 from bench.leaderboard.view_files import data_files, method_name, view_files, view_name
+from bench.leaderboard.view_tables import table_views
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from tests.fixtures.results import HOSTILE, fill, steps
@@ -73,6 +75,19 @@ def test_metrics_side_by_side_are_one_line_per_method(found: Leaderboard) -> Non
             assert as_number(row[f"{board.metric} mean"]) == pytest.approx(entry.value)
             assert row[f"{board.metric} place"] == ("" if entry.place is None else str(entry.place))
             assert row[f"{board.metric} repeats"] == str(entry.repeats)
+
+
+def test_a_narrow_interval_is_never_highlighted(store: Store) -> None:
+    names = ["a", "b", "c"]
+    fill(store, steps(names), methods=names, metrics=["rmse", "mpiw"], baseline="b", datasets=["one", "two"])
+    boards = board_views(collect(store), {})
+    for table in table_views(boards, {}):
+        first = {view.board.metric: cell for view, cell in zip(table.boards, table.lines[0].cells, strict=True)}
+        if not table.overall:
+            assert {metric: cell.won for metric, cell in first.items()} == {"rmse": True, "mpiw": False}
+            assert first["mpiw"].caveat.startswith("read with picp")
+    (overall,) = (view for view in boards if view.overall and view.board.metric == "mpiw")
+    assert not any(cell.won for line in overall.lines for cell in line.places)
 
 
 def test_history_has_every_point_and_its_change(found: Leaderboard) -> None:
