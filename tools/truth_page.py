@@ -185,7 +185,7 @@ def seeds() -> str:
     counts = kept.groupby(["dataset", "method"]).size()
     return (
         f"{len(kept):,} cells: {kept['dataset'].nunique()} datasets, {kept['method'].nunique()} methods, "
-        f"{counts.min()} to {counts.max()} seeds"
+        f"{counts.min()} seeds{'' if counts.min() == counts.max() else ' at least'}"
     )
 
 

@@ -9,12 +9,13 @@ from bench.metrics.arrays import FloatArray
 from bench.metrics.mixture import Mixture
 from bench.metrics.normal_mixture import NormalMixture
 from bench.metrics.predictions import Normal, NormalInverseGamma, RegressionPrediction
+from bench.metrics.quantile_predictions import Quantiles
 
 HERMITE, JACOBI = 40, 60  # nodes of the rules for normals, and for one side of a Student t
 TAIL = np.array([1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05])
 LEVELS = np.concatenate([TAIL, np.arange(1, 10) / 10, 1 - TAIL[::-1]])  # of the law, between which is integrated
 BEYOND = np.array([0.5, 1.5, 4.0])  # places outside a forecast's outermost quantiles, in their distance to the median
-GAUSS = 3  # nodes between two quantiles
+GAUSS, FINE = 3, 8  # nodes between two quantiles, of distribution functions and of densities
 
 
 def expectation_rule(law: RegressionPrediction) -> tuple[FloatArray, FloatArray]:
@@ -45,11 +46,29 @@ def expectation_rule(law: RegressionPrediction) -> tuple[FloatArray, FloatArray]
 
 def relative_entropy(law: RegressionPrediction, forecast: Mixture) -> FloatArray:
     """Return E[log p(Y) - log q(Y)] under the law p at each row: what the forecast q loses in expected log score."""
+    if isinstance(forecast.parts, Quantiles):
+        return _piecewise_entropy(law, forecast, forecast.parts)
     nodes, weights = expectation_rule(law)
     own = Mixture(law)
     regret: FloatArray = np.zeros(law.row_count)
     for places, weight in zip(nodes, weights, strict=True):
         regret += weight * (own.log_density(places) - forecast.log_density(places))
+    return regret
+
+
+def _piecewise_entropy(law: RegressionPrediction, forecast: Mixture, stated: Quantiles) -> FloatArray:
+    """Return the same where the forecast's density jumps at its quantiles: by Gauss's rule between them."""
+    own = Mixture(law)
+    jumps = np.moveaxis(stated.values, -1, 1).reshape(-1, law.row_count)
+    knots = np.sort(np.concatenate([law.quantile(LEVELS)[:, 0], jumps]), axis=0)
+    nodes, weights = np.polynomial.legendre.leggauss(FINE)
+    regret: FloatArray = np.zeros(law.row_count)
+    for low, high in pairwise(knots):
+        half = (high - low) / 2
+        for node, weight in zip(nodes, weights, strict=True):
+            places = low + half * (1 + node)
+            logs = own.log_density(places)
+            regret += half * weight * np.exp(logs) * (logs - forecast.log_density(places))
     return regret
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from tools.truth_page import ONE_LEVEL, VALUES, Means, findings, page
 
@@ -43,6 +42,6 @@ def test_headlines_of_the_findings_hold() -> None:
     assert max(at_each_x) < ONE_LEVEL < min(regret.values())
     costs = {part: [means.value(f"growing-{n}", "deep-ensemble", part) for n in (50, 500, 10000)] for part in PARTS}
     assert costs["mean_cost"][0] > 10 * costs["mean_cost"][2]
-    assert costs["noise_cost"][2] == pytest.approx(costs["noise_cost"][0], rel=0.5)
+    assert costs["noise_cost"][2] >= costs["noise_cost"][0]
     normal = means.value("constant", "deep-ensemble", "law_regret")
     assert all(means.value(world, "deep-ensemble", "law_regret") > 3 * normal for world in ("skewed", "bimodal"))
