@@ -94,10 +94,10 @@ def test_regret_in_crps_is_the_expected_crps_above_that_of_the_law(kind: str, me
     law = student(mean, 0.4) if kind == "student" else bimodal(mean)
     forecast = Mixture(Normal(np.stack([mean - 0.2, mean + 0.4]), noise_variance=np.full((2, ROWS), 0.5)))
     squared, _ = distances(law, forecast, forecast.quantile(np.arange(1, 20) / 20))
-    levels = (np.arange(4000) + 0.5) / 4000
+    levels = (np.arange(1000) + 0.5) / 1000
     y = law.quantile(levels)[:, 0]
     gaps = [forecast.crps(row) - Mixture(law).crps(row) for row in y]
-    np.testing.assert_allclose(squared, np.mean(gaps, axis=0), rtol=5e-3)
+    np.testing.assert_allclose(squared, np.mean(gaps, axis=0), rtol=2e-2)
 
 
 @pytest.mark.parametrize("kind", ["student", "bimodal", "normal"])
@@ -107,10 +107,10 @@ def test_relative_entropy_of_quantiles_is_that_of_a_fine_grid(kind: str, mean: A
     levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
     stated = Quantiles(levels, np.moveaxis(law.quantile(levels), 0, -1) + 0.1, tails="exponential")
     found = relative_entropy(law, Mixture(stated))
-    places = law.quantile((np.arange(200_000) + 0.5) / 200_000)[:, 0, :2]
     few = slice(2)
+    places = law.rows(few).quantile((np.arange(10_000) + 0.5) / 10_000)[:, 0]
     exact = law.rows(few).log_density(places) - stated.rows(few).log_density(places)
-    np.testing.assert_allclose(found[few], exact[:, 0].mean(axis=0), rtol=2e-3)
+    np.testing.assert_allclose(found[few], exact[:, 0].mean(axis=0), rtol=0.02)
     assert found.min() > 0
 
 
