@@ -109,7 +109,7 @@ def test_a_damaged_database_is_told(store: Store) -> None:
 
 def test_lost_arrays_are_computed_again_with_the_same_values(command: Command, tiny_file: Path, tmp_path: Path) -> None:
     run = ("--engine", "inline", "--store", "s.db")
-    assert command("run", str(tiny_file), *run).code == 0
+    assert command("run", str(tiny_file), "--keep", "moments", *run).code == 0
     before = command("export", "--store", "s.db").out
     files = {path.name: path.read_bytes() for path in (tmp_path / "s.db.arrays").iterdir()}
     lost, damaged, *_ = sorted((tmp_path / "s.db.arrays").iterdir())
@@ -125,7 +125,7 @@ def test_lost_arrays_are_computed_again_with_the_same_values(command: Command, t
     repaired = command("store", "check", "--repair", "--store", "s.db")
     assert (repaired.code, "'uqbench retry --failed' runs them" in repaired.out) == (0, True)
     assert command("run", str(tiny_file), "--dry-run", "--store", "s.db").out.endswith("2 cells to run, 2 stored\n")
-    assert command("retry", "--failed", *run).code == 0
+    assert command("retry", "--failed", "--keep", "moments", *run).code == 0
     assert command("export", "--store", "s.db").out == before
     assert {path.name: path.read_bytes() for path in (tmp_path / "s.db.arrays").iterdir()} == files
     assert command("store", "check", "--store", "s.db").code == 0
