@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs paper validity picture clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs paper validity pictures gallery-results clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -83,12 +83,15 @@ validity: .venv/installed
 	$(BIN)/uqbench run smoke --seeds 600 --store $(GATE_STORE)
 	$(BIN)/python -m tools.gate_validity --store $(GATE_STORE) --again 60 docs/gate.md
 
-# The README's picture: the report of the demo, as a browser shows it.
+# The gallery, a picture of every section of a report, and the README's picture: from the results in docs/gallery, as a
+# browser shows them. A minute of processor time.
 CHROMIUM ?= chromium
-picture: demo
-	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
-		--hide-scrollbars --user-data-dir=$$(mktemp -d) --window-size=1080,1920 \
-		--screenshot=docs/report.png file://$(CURDIR)/report/index.html
+pictures: .venv/installed-test
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m tools.gallery docs/gallery docs/report.png
+
+# The results of the gallery anew, by the commands in docs/gallery/commands.txt.
+gallery-results: .venv/installed-test
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh -e docs/gallery/commands.txt
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -199,7 +199,7 @@ def _front(results: Results, rows: pd.DataFrame, others: Sequence[Results]) -> l
                 if metric.family != "cost" and points["method"].nunique() > 1:
                     fronts.append((metric, points.assign(front=_unbeaten(points, metric))))
             if fronts:
-                suites = f"{results.suite}, {other.suite}"
+                suites = ", ".join(dict.fromkeys((results.suite, other.suite)))
                 figures.append(_front_figure(suites, str(dataset), what, fronts[:MOST_PANELS]))
     return figures
 

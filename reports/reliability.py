@@ -1,5 +1,6 @@
 """Calibration, one panel per method: reliability diagrams of classes, and the quantiles of regression."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +28,7 @@ from bench.reports._words import band
 LEVELS = 21
 BINS = 10
 FEWEST_ROWS = 10  # of a bin that is drawn
-MOST_PANELS = 25
+MOST_PANELS, MOST_COLUMNS = 25, 5
 DRAWS, NOISE = "draws alone", "with observation noise"
 ECE = "ece"  # stored metrics: the errors printed in the panels are those of all seeds
 QUANTILE_ERRORS = {DRAWS: "quantile_error", NOISE: "quantile_error_noise"}
@@ -88,7 +89,7 @@ class Reliability(Report):
     def _figure(self, dataset: str, diagrams: Sequence[Diagram], lost: set[str]) -> Figure:
         drawn, classes = diagrams[:MOST_PANELS], diagrams[0].histogram.size > 0
         with style.house_style():
-            most = 5 if len(drawn) > 4 else 4
+            most = math.ceil(len(drawn) / math.ceil(len(drawn) / MOST_COLUMNS))  # rows equally long
             figure, axes = style.panels(len(drawn), width=1.85, height=1.85, most=most, sharex=True, sharey=True)
             figure.set_figheight(figure.get_figheight() + 0.4)  # of the legend and the title of the whole
             for axis, diagram in zip(axes, drawn, strict=True):

@@ -1,0 +1,158 @@
+"""Takes the pictures of docs/gallery, one of every section of a report, and the README's picture.
+
+    python -m tools.gallery docs/gallery docs/report.png
+
+The results are those in docs/gallery/results.tar.xz. Pages are opened in Chromium (`CHROMIUM` names another program).
+"""
+
+import argparse
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from bench.api import Report, Section, UserError
+from bench.plugins.describe import paragraphs
+from bench.plugins.registry import Registry
+from bench.report.write import write_report
+from bench.store.results import StoredResults
+from bench.store.store import Store
+from tools.gallery_results import SUITES, unpacked
+from tools.pages import built_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+# Plug-ins without a picture: the predictions that it reads, of every cell, are too large for the repository.
+WITHOUT = frozenset({"recalibration"})
+README_SUITE, README_PLUGIN = "digits", "reliability"  # where methods differ at first glance
+WIDTH, MOST_HEIGHT = 1120, 1000  # of a picture, in pixels
+COLOURS = 48
+HEAD = """# Gallery
+
+One picture of every section of a report. `make pictures` takes them from the results in
+[results.tar.xz](results.tar.xz), which these commands made (`make gallery-results`, about a quarter of an hour on two
+cores):
+
+```console
+{commands}
+```
+
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A section of the gallery: the plug-in that writes it, what it is, and the suite that it is shown of."""
+
+    plugin: str
+    title: str
+    line: str
+    suite: str  # '' for a section about all suites together
+
+
+def shown_sections(store: Store, registry: Registry) -> list[Shown]:
+    """Return the sections that the results have, in the order of a report."""
+    plugins = {name: report for name, (_, report) in built_in(registry, "report").items() if name not in WITHOUT}
+    results = [StoredResults(store, suite) for suite in SUITES]
+    found = []
+    for name, report in sorted(plugins.items(), key=lambda item: item[1].order):
+        place = _first_section(report, results)
+        if place is not None:
+            section, suite = place
+            found.append(Shown(name, section.title, section_line(report), suite))
+    return found
+
+
+def _first_section(report: Report, results: Sequence[StoredResults]) -> tuple[Section, str] | None:
+    for one in results:
+        if (section := report.section(one)) is not None:
+            return section, one.suite
+    section = report.overall(results)
+    return None if section is None else (section, "")
+
+
+def section_line(report: Report) -> str:
+    """Return the first sentence of what the plug-in says of itself."""
+    first = paragraphs(type(report).__doc__ or "")[0].text
+    return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
+
+
+def readme(sections: Sequence[Shown], commands: str) -> str:
+    """Return the page of the gallery."""
+    parts = [HEAD.format(commands=commands)]
+    for one in sections:
+        suite = f"Suite `{one.suite}`" if one.suite else "All suites"
+        parts.append(f"## {one.title}\n\n{one.line} {suite}.\n\n![{one.title}]({one.plugin}.png)\n")
+    return "\n".join(parts)
+
+
+def compressed(png: bytes) -> bytes:
+    """Return a picture with a palette, a third as large; its text stays sharp."""
+    content = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(content, "PNG", optimize=True)
+    return content.getvalue()
+
+
+@contextmanager
+def opened(width: int, height: int) -> "Iterator[Page]":
+    """Yield an empty page of a browser."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which(os.environ.get("CHROMIUM", "chromium"))
+    if program is None:
+        raise UserError("no Chromium on the path: install it (Debian: apt-get install chromium) or name it in CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+        browser.close()
+
+
+def picture_of(page: "Page", title: str) -> bytes:
+    """Return a section of the page, from its heading as far as a picture goes."""
+    section = page.locator("section", has=page.get_by_role("heading", name=title, exact=True)).first
+    box = section.bounding_box()
+    if box is None:
+        raise UserError(f"the page has no section {title!r}")
+    top = box["y"] + page.evaluate("window.scrollY")
+    clip = {"x": box["x"], "y": top, "width": box["width"], "height": min(box["height"], MOST_HEIGHT)}
+    return page.screenshot(full_page=True, clip=clip)  # type: ignore[arg-type]  # as its fields are
+
+
+def take_pictures(folder: Path, front: Path) -> list[Path]:
+    """Write all pictures and the page of the gallery; return the files."""
+    registry, files = Registry(), []
+    commands = (folder / "commands.txt").read_text("utf-8").strip()
+    with unpacked(folder / "results.tar.xz") as store, tempfile.TemporaryDirectory() as pages:
+        sections = shown_sections(store, registry)
+        with opened(WIDTH, MOST_HEIGHT) as page:
+            for suite in dict.fromkeys(one.suite for one in sections):
+                write_report(store, registry, Path(pages) / (suite or "all"), [suite] if suite else SUITES)
+                page.goto((Path(pages) / (suite or "all") / "index.html").as_uri())
+                for one in sections:
+                    if one.suite == suite:
+                        files.append(folder / f"{one.plugin}.png")
+                        files[-1].write_bytes(compressed(picture_of(page, one.title)))
+            (title,) = (one.title for one in sections if one.plugin == README_PLUGIN)
+            write_report(store, registry, Path(pages) / "front", [README_SUITE])
+            page.goto((Path(pages) / "front" / "index.html").as_uri())
+            front.write_bytes(compressed(picture_of(page, title)))
+    (folder / "README.md").write_text(readme(sections, commands), "utf-8")
+    return [*files, front, folder / "README.md"]
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("folder", type=Path, help="of the gallery")
+    arguments.add_argument("front", type=Path, help="the README's picture")
+    given = arguments.parse_args()
+    for written in take_pictures(given.folder, given.front):
+        print(written)
