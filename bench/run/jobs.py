@@ -232,7 +232,7 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
                 members[place] = replace(member, checkpoint=_checkpoint(job, method, training, own))
             waiting.setdefault(place, []).append((number, own))
     trainings = list(members)
-    for item in fit_unless_kept([members[t] for t in trainings], limits):
+    for item in fit_unless_kept([members[t] for t in trainings], limits, fit_with_progress):
         if isinstance(item, Progress):
             yield 0, item
             continue

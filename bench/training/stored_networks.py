@@ -8,7 +8,7 @@ device, traced or compiled), and a hash of the tensors. A file that is damaged, 
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from bench.training.stack import Progress
 
 PARTS = ("params", "buffers", "memory")
 Tensors = Mapping[str, Tensor]
+Fit = Callable[[Sequence[Member], Limits], Iterator[tuple[int, Fitted] | Progress]]
 
 
 def folder_of(arrays: Path) -> Path:
@@ -38,7 +39,9 @@ def files_of(arrays: Path) -> list[Path]:
     return sorted(folder_of(arrays).glob("*/*.safetensors"))
 
 
-def fit_unless_kept(members: Sequence[Member], limits: Limits) -> Iterator[tuple[int, Fitted] | Progress]:
+def fit_unless_kept(
+    members: Sequence[Member], limits: Limits, fit: Fit = fit_with_progress
+) -> Iterator[tuple[int, Fitted] | Progress]:
     """Yield the networks that an earlier run kept, then train the others as `fit` does, and keep them if wanted."""
     left = []
     for number, member in enumerate(members):
@@ -48,7 +51,7 @@ def fit_unless_kept(members: Sequence[Member], limits: Limits) -> Iterator[tuple
         # What follows is computed as after a training: with as many threads, and without gradients.
         with computing_as_trained(measure(member), limits), torch.no_grad():
             yield number, kept
-    for item in fit_with_progress([members[number] for number in left], limits):
+    for item in fit([members[number] for number in left], limits):
         if isinstance(item, Progress):
             yield item
             continue
