@@ -86,9 +86,8 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, s
             axis.set_title(style.short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")
-            axis.set_xscale("log")
-            if all(row[4] > 0 for row in numbers if row[0] == dataset):
-                axis.set_yscale("log")
+            positive = all(row[4] > 0 for row in numbers if row[0] == dataset)
+            style.plain_logarithmic(axis, x=True, y=positive)
         style.legend(figure, methods)
     data = pd.DataFrame(numbers, columns=["dataset", "method", "loss", "epoch", "value"])
     caption = (
