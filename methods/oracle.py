@@ -3,9 +3,10 @@
     knows = "law":        q(y | x) = p(y | x)
     knows = "posterior":  q(y | x) = int p(y | x, w) p(w | data) dw,   with p(w) the prior that drew the function
 
-No proper score has a better expectation than that of the law; none has a better one than that of the posterior among
-all methods that know the prior and the rows alone (Bernardo and Smith, Bayesian Theory, 1994). Both are references for
-methods that have to learn, on datasets that state their law.
+No proper score has a better expectation than that of the law (Gneiting and Raftery, "Strictly Proper Scoring Rules,
+Prediction, and Estimation", 2007, doi:10.1198/016214506000001437); none has a better one than that of the posterior
+among all methods that know the prior and the rows alone (Bernardo and Smith, Bayesian Theory, 1994). Both are
+references for methods that have to learn, on datasets that state their law.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from bench.api import Array, Estimator, Examples, Look, Prediction, Problem, Use
 class Oracle(Estimator):
     """One prediction per row, from the dataset's own law; nothing is learned."""
 
-    knows: Literal["law", "posterior"] = "law"
+    knows: Literal["law", "posterior"] = "law"  # what it states: the law itself, or the posterior given the rows
 
     look = Look("grey", "--", "P")
 

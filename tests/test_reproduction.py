@@ -27,7 +27,7 @@ def test_from_nothing_to_the_page_and_again(command: Command, tmp_path: Path, mo
     assert "cannot be decided" in done.out  # two seeds decide nothing
     assert done.out.splitlines()[-1] == "report: report/index.html"
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert page.index("Paper reproduction") < page.index("Overview")
+    assert page.index("Results at a glance") < page.index("Paper reproduction") < page.index("Results by dataset")
 
     monkeypatch.setattr(duration, "calibration_seconds", lambda: 0.03)
     small = {"training.epochs": 5, "draws": 20}

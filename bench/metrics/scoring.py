@@ -38,17 +38,13 @@ def reasons_without_value(
 
 
 def _of_task(forecast: Forecast, requested: Collection[str]) -> dict[str, Metric]:
-    """Return the metrics that a forecast of this task can have: those on request only where they are requested.
-
-    Metrics against the law of the data belong to the few datasets that state one; elsewhere nobody misses them.
-    """
+    """Return the metrics that a forecast of this task can have: those on request only where they are requested."""
     return {
         name: metric
         for name, metric in catalogue().items()
         if metric.compute is not None
         and metric.task in ("any", forecast.task)
         and (name in requested or not metric.on_request)
-        and (forecast.law is not None or "law" not in metric.needs)
     }
 
 

@@ -171,11 +171,17 @@ def test_classes_against_their_probabilities() -> None:
     assert found["noise_entropy_ratio"] == pytest.approx(entropies[0] / entropies[1])
 
 
-def test_without_a_law_nothing_is_missed(mean: Array) -> None:
+def test_without_a_law_there_is_no_value_and_the_reason_says_so(mean: Array) -> None:
     from bench.metrics import left_out
 
     forecast = Forecast.of(normal(mean, 1.0), mean)
-    assert not any("law" in catalogue()[name].needs for name in (*score(forecast), *left_out(forecast)))
+    needing = {
+        name for name, metric in catalogue().items() if "law" in metric.needs and metric.task != "classification"
+    }
+    assert needing
+    assert not needing & score(forecast).keys()
+    reasons = left_out(forecast)
+    assert {reasons[name] for name in needing} == {"the law of the targets is unknown"}
 
 
 def test_a_law_that_does_not_fit_is_refused(mean: Array) -> None:
