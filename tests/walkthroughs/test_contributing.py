@@ -47,13 +47,13 @@ def call(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_document_shows_one_plug_in_of_each_kind() -> None:
+def test_the_document_shows_plug_ins_of_each_kind() -> None:
     kinds = [re.findall(r"(Method|Dataset|Report|METRICS)(?:\):| = )", code) for code in blocks("python")]
-    assert kinds == [["Method"], ["Dataset"], ["Report"], ["METRICS"]]
+    assert kinds == [["Method"], ["Dataset"], ["Dataset"], ["Report"], ["METRICS"]]
     assert [command.split()[1] for command in commands()] == [
         "new",
         "verify",
-        *["verify", "run"] * 2,
+        *["verify", "run"] * 3,
         "verify",
         "report",
         *["verify", "list", "run", "compare"],
