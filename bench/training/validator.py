@@ -14,7 +14,7 @@ from bench.training.validation import draws_to_average, loss_of_mean, validation
 Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slots, by part
 
 # Epochs of a turn are validated several at once, but not more than have activations in the processor's cache: eight
-# epochs of 32 networks and 138 rows took seven times as long together as one by one.
+# epochs of 32 networks and 138 rows took six times as long together as one by one.
 ROWS_OF_NETWORKS = 2**12
 
 
