@@ -12,7 +12,7 @@ demo: .venv/installed
 	$(BIN)/uqbench report quick --out report
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --durations=40
 
 # The fast tests alone, for the inner loop: those without the marker 'slow'.
 test-quick: .venv/installed-test

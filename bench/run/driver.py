@@ -23,7 +23,7 @@ from bench.run.executors import OUT_OF_TIME, Executor, LostWorkerError, UnfitWor
 from bench.run.executors.inline import InlineExecutor
 from bench.run.missing import missing_units, units_of
 from bench.run.monitor import Monitor
-from bench.run.progress import Progress
+from bench.run.progress import Kind, Progress
 from bench.run.summary import Summary
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder, run_order
 from bench.spec.cell import Cell, Outcome
@@ -131,7 +131,8 @@ class _Driver:
                 )
         self.open = {cell.key for unit in whole for cell in unit.cells}
         self.waiting.extend(cut(whole, max(1, self.executor.workers)))
-        self.progress.seconds = sum(unit.seconds for unit in self.waiting)
+        for unit in self.waiting:
+            self.progress.plan(_kind(unit), unit.seconds)
         self.progress.datasets = dict(Counter(cell.dataset for unit in self.waiting for cell in unit.cells))
         specs = "".join(cell.spec for unit in whole for cell in unit.cells)
         self.store.save_plugins(source for source in self.sources if source.hash in specs)
@@ -185,7 +186,7 @@ class _Driver:
         for number, (future, unit) in list(self.running.items()):
             if future.cancel():
                 del self.running[number]
-                self.progress.close(number)
+                self.progress.close(number, done=False)
                 for cell in unit.cells:
                     self.pending.pop(cell.key, None)
                 self.waiting.append(unit)
@@ -220,7 +221,7 @@ class _Driver:
         self.pending.update((cell.key, cell) for cell in unit.cells)
         call = run_apart if unit.estimate.apart else run_order
         self.running[self.orders] = (self.executor.submit(call, order), unit)
-        self.progress.hand_out(self.orders, unit.seconds, f"{unit.cells[0].dataset} {unit.cells[0].method}")
+        self.progress.hand_out(self.orders, _kind(unit), unit.seconds, unit.cells[0].dataset, len(unit.cells))
 
     def _item(self, cell: Cell, search: str) -> WorkItem:
         return WorkItem(cell.key, cell.spec, search, self.settings.forms.get((cell.dataset, cell.method), ""))
@@ -236,6 +237,7 @@ class _Driver:
             # An order that was run twice reports the same twice.
             elif (cell := self.pending.pop(message.key, None)) is not None:
                 results.append((cell, message.content))
+                self.progress.update(message.order)
         if results:
             self._save(results)
 
@@ -314,6 +316,10 @@ class _Driver:
         # Handing them out leases them, or finds them still taken.
         self.waiting.extend(left for unit in self.taken if (left := unit.without(done)).repeats)
         self.taken.clear()
+
+
+def _kind(unit: Unit) -> Kind:
+    return Kind(unit.cells[0].method, unit.estimate.apart)
 
 
 def _place(cell: Cell) -> str | None:

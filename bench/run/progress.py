@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bench.counts import plural
@@ -11,90 +12,125 @@ from bench.training.stack import Progress as StackProgress
 NEAR_THE_END = 0.8  # of the expected time; beyond, an order that takes longer comes ever closer to its end
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Work that goes at one pace: a second of its estimate takes the same time wherever it is done."""
+
+    method: str
+    apart: bool = False  # every cell in a process of its own
+
+
+Seconds = defaultdict[Kind, float]
+
+
+@dataclass
+class _Order:
+    kind: Kind
+    seconds: float  # estimated
+    label: str
+    cells: int
+    began: float
+    advanced: float  # when a network or a cell of it ended last
+    report: StackProgress | None = None
+    outcomes: int = 0  # cells that ended
+
+    @property
+    def share(self) -> float:
+        """Which share of its networks and cells has ended: drawing and scoring can take longer than training."""
+        ended, networks = 0, 0
+        if self.report:
+            ended, networks = self.report.ended, self.report.training + self.report.waiting + self.report.ended
+        return (ended + self.outcomes) / max(1, networks + self.cells)
+
+
 @dataclass
 class Progress:
     """Adds up what the workers report.
 
-    Seconds are the estimates of the units, scaled by how long those that ended really took. An order in work counts by
-    what its worker reports or by its time, so that the time left goes on between the ends of orders.
+    The planner's seconds are rough, and wrong by another factor for each kind of work: a forest may take a third of
+    what was planned, cells with many metrics ten times as long. So each kind has the pace of its own orders; a method
+    that has not begun has that of the other methods that are computed like it. While there is none of them either, no
+    time is named. An order in work counts by what its worker reports or by its time, so that the time left goes on
+    between the ends of orders.
     """
 
-    seconds: float = 0.0  # of all units
-    done: float = 0.0  # of those that ended
-    took: float = 0.0  # what those that ended took
     datasets: dict[str, int] = field(default_factory=dict)  # cells that are missing, by dataset
     clock: Callable[[], float] = time.monotonic
-    running: dict[int, tuple[float, float]] = field(default_factory=dict)  # order -> its seconds, and when it began
-    labels: dict[int, str] = field(default_factory=dict)  # order -> its dataset and method
-    reported: dict[int, StackProgress] = field(default_factory=dict)  # order -> how far it is
-    advanced: dict[int, float] = field(default_factory=dict)  # order -> when a network of it ended last
 
     def __post_init__(self) -> None:
         self.began = self.clock()
+        self._planned: Seconds = defaultdict(float)
+        self._done: Seconds = defaultdict(float)  # the planned seconds of orders that ended
+        self._took: Seconds = defaultdict(float)  # what these orders took
+        self._orders: dict[int, _Order] = {}  # in work
 
-    def hand_out(self, order: int, seconds: float, label: str) -> None:
+    def plan(self, kind: Kind, seconds: float) -> None:
+        """Take note of work that will be handed out."""
+        self._planned[kind] += seconds
+
+    def hand_out(self, order: int, kind: Kind, seconds: float, dataset: str, cells: int) -> None:
         """Take note of an order that was handed out."""
-        self.running[order] = (seconds, self.clock())
-        self.labels[order] = label
+        now = self.clock()
+        self._orders[order] = _Order(kind, seconds, f"{dataset} {kind.method}", cells, now, now)
 
-    def update(self, order: int, report: StackProgress) -> None:
-        """Take a worker's report on its order."""
-        if order in self.running:
-            before = self._reported_share(order)
-            self.reported[order] = report
-            if self._reported_share(order) > before:
-                self.advanced[order] = self.clock()
+    def update(self, order: int, report: StackProgress | None = None) -> None:
+        """Take a worker's report on its order; without one, a cell of it has ended."""
+        if known := self._orders.get(order):
+            before = known.share
+            if report is None:
+                known.outcomes += 1
+            else:
+                known.report = report
+            if known.share > before:
+                known.advanced = self.clock()
 
-    def close(self, order: int) -> None:
-        """Take note of an order that ended."""
-        if order in self.running:
-            seconds, began = self.running.pop(order)
-            self.done += seconds
-            self.took += self.clock() - began
-        self.reported.pop(order, None)
-        self.advanced.pop(order, None)
-        self.labels.pop(order, None)
+    def close(self, order: int, done: bool = True) -> None:
+        """Take note of an order that ended; not `done`: it was taken back before it began."""
+        known = self._orders.pop(order, None)
+        if known and done:
+            self._done[known.kind] += known.seconds
+            self._took[known.kind] += self.clock() - known.began
 
     def __str__(self) -> str:
         # Copies, as the clock of a progress bar asks from a thread of its own.
-        counts, labels = list(self.datasets.values()), list(self.labels.values())
-        reports = list(self.reported.values())
-        left = sum(count > 0 for count in counts)
+        counts, orders = list(self.datasets.values()), list(self._orders.values())
+        reports = [order.report for order in orders if order.report]
+        open_datasets = sum(count > 0 for count in counts)
         training = sum(report.training for report in reports)
         waiting = sum(report.waiting for report in reports)
         epoch = max((report.epoch for report in reports), default=0)
-        parts = [f"{len(counts) - left}/{len(counts)} datasets"]
+        parts = [f"{len(counts) - open_datasets}/{len(counts)} datasets"]
         if training:
             parts.append(f"{plural(training, 'network')} training, {waiting} waiting, epoch {epoch}")
-        elif labels:
-            parts.append(f"working on {labels[0]}")
-        share = self._share()
-        if 0.02 < share < 1.0:
-            parts.append(f"about {_duration((self.clock() - self.began) * (1 - share) / share)} left")
+        elif orders:
+            parts.append(f"working on {orders[0].label}")
+        if (left := self._seconds_left(orders)) is not None:
+            parts.append(f"about {_duration(left)} left")
         return ", ".join(parts)
 
-    def _share(self) -> float:
-        """Return how much of the work is done."""
-        if not self.seconds:
-            return 0.0
+    def _seconds_left(self, orders: Iterable[_Order]) -> float | None:
+        """Return how long the rest will take; None where the pace of some of it is not known."""
         now = self.clock()
-        known, took, orders = self.done, self.took, []
-        for number, (seconds, began) in list(self.running.items()):
-            share = self._reported_share(number)
-            orders.append((seconds, began, share))
-            known += seconds * share
-            took += self.advanced.get(number, began) - began
-        if not known:
-            return 0.0
-        pace = took / known  # how long a second of the estimates takes
-        done = self.done
-        for seconds, began, share in orders:
-            done += seconds * max(share, _passed((now - began) / max(pace * seconds, 1e-9)))
-        return min(1.0, done / self.seconds)
-
-    def _reported_share(self, order: int) -> float:
-        report = self.reported.get(order)
-        return report.ended / max(1, report.training + report.waiting + report.ended) if report else 0.0
+        done, known, took = self._done.copy(), self._done.copy(), self._took.copy()
+        busy = sum(took.values())
+        for order in orders:
+            known[order.kind] += order.seconds * order.share
+            took[order.kind] += order.advanced - order.began
+            busy += now - order.began
+        paces = {kind: took[kind] / known[kind] for kind in known if known[kind] and took[kind]}
+        for apart in (False, True):  # whose pace is not known have that of their like
+            like = [kind for kind in paces if kind.apart is apart]
+            unknown = [kind for kind in self._planned if kind.apart is apart and kind not in paces]
+            if unknown and not like:
+                return None
+            overall = sum(took[kind] for kind in like) / sum(known[kind] for kind in like) if like else 0.0
+            paces.update(dict.fromkeys(unknown, overall))
+        for order in orders:
+            expected = max(paces.get(order.kind, 0.0) * order.seconds, 1e-9)
+            done[order.kind] += order.seconds * max(order.share, _passed((now - order.began) / expected))
+        left = sum(max(0.0, seconds - done[kind]) * paces[kind] for kind, seconds in self._planned.items())
+        at_once = busy / max(now - self.began, 1e-9)  # how many orders were in work at a time
+        return left / max(at_once, 1e-9) if left > 0 else None
 
 
 def _passed(share: float) -> float:

@@ -4,14 +4,37 @@ import threading
 import pytest
 
 from bench.run import progress_bar as module
-from bench.run.progress import Progress
+from bench.run.progress import Kind, Progress
 from bench.training.stack import Progress as StackProgress
+
+NETS, OTHER_NETS, FOREST = Kind("a"), Kind("b"), Kind("forest", apart=True)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def begun(*kinds: tuple[Kind, float]) -> tuple[Progress, Clock]:
+    """Return a run of these kinds of work, with their planned seconds, at time 0."""
+    clock = Clock()
+    progress = Progress({"toy": 2}, clock)
+    for kind, seconds in kinds:
+        progress.plan(kind, seconds)
+    return progress, clock
+
+
+def time_left(progress: Progress) -> str:
+    found = re.search(r"about (.*) left", str(progress))
+    return found[1] if found else ""
 
 
 def test_it_says_what_is_done_before_anything_is_reported() -> None:
-    progress = Progress(seconds=10.0, datasets={"toy": 2})
-    progress.hand_out(1, 10.0, "toy mc-dropout")
-    assert str(progress) == "0/1 datasets, working on toy mc-dropout"
+    progress, _ = begun((NETS, 10.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 1)
+    assert str(progress) == "0/1 datasets, working on toy a"
     progress.update(1, StackProgress(1, 0, 0, 7))
     assert str(progress) == "0/1 datasets, 1 network training, 0 waiting, epoch 7"
     progress.close(1)
@@ -20,15 +43,14 @@ def test_it_says_what_is_done_before_anything_is_reported() -> None:
 
 def test_the_time_left_goes_on_between_the_ends_of_orders() -> None:
     """Two orders of the same size, of which the first took 100 s: the second has 60 s left after 40 s, and so on."""
-    now = 0.0
-    progress = Progress(seconds=20.0, datasets={"toy": 2}, clock=lambda: now)
-    progress.hand_out(1, 10.0, "toy a")
-    now = 100.0
+    progress, clock = begun((NETS, 10.0), (OTHER_NETS, 10.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 1)
+    clock.now = 100.0
     progress.close(1)
-    progress.hand_out(2, 10.0, "toy b")
+    progress.hand_out(2, OTHER_NETS, 10.0, "toy", 1)
     shown = []
-    for now in (100.0, 140.0, 180.0, 200.0, 240.0):  # noqa: B007  # the clock reads it
-        shown.append(re.search(r"about (.*) left", str(progress))[1])  # type: ignore[index]  # there is a time
+    for clock.now in (100.0, 140.0, 180.0, 200.0, 240.0):
+        shown.append(time_left(progress))
     assert shown[:3] == ["2 min", "60 s", "20 s"]
     seconds = [int(text.removesuffix(" s")) for text in shown[1:]]
     assert seconds == sorted(seconds, reverse=True)
@@ -36,15 +58,52 @@ def test_the_time_left_goes_on_between_the_ends_of_orders() -> None:
 
 
 def test_networks_that_ended_say_the_pace_of_the_first_order() -> None:
-    now = 0.0
-    progress = Progress(seconds=10.0, datasets={"toy": 2}, clock=lambda: now)
-    progress.hand_out(1, 10.0, "toy a")
-    now = 60.0
-    assert "left" not in str(progress)  # nothing is known yet
-    progress.update(1, StackProgress(3, 0, 1, 7))  # a quarter in a minute
-    assert "about 3 min left" in str(progress)
-    now = 120.0
-    assert "about 2 min left" in str(progress)
+    progress, clock = begun((NETS, 10.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 1)
+    clock.now = 60.0
+    assert not time_left(progress)  # nothing is known yet
+    progress.update(1, StackProgress(2, 0, 1, 7))  # one of three networks and a cell, in a minute
+    assert time_left(progress) == "3 min"
+    clock.now = 120.0
+    assert time_left(progress) == "2 min"
+
+
+def test_cells_that_ended_count_beside_networks_where_scoring_is_the_work() -> None:
+    """All four networks end at once, then a cell every 60 s: two of four cells are half of what is left."""
+    progress, clock = begun((NETS, 10.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 4)
+    clock.now = 1.0
+    progress.update(1, StackProgress(0, 0, 4, 7))
+    for clock.now in (61.0, 121.0):
+        progress.update(1)
+    assert time_left(progress) == "40 s"  # six of eight took 121 s
+
+
+def test_each_kind_of_work_has_its_own_pace() -> None:
+    """Forests take a tenth of what was planned for them, networks ten times as much; two workers."""
+    progress, clock = begun((FOREST, 100.0), (NETS, 10.0), (OTHER_NETS, 20.0))
+    for order in (1, 2):
+        progress.hand_out(order, FOREST, 50.0, "toy", 1)
+    clock.now = 5.0
+    progress.close(1)
+    progress.close(2)
+    assert not time_left(progress)  # nine tenths of the plan are done, but no network has begun
+    progress.hand_out(3, NETS, 10.0, "toy", 1)
+    progress.hand_out(4, OTHER_NETS, 10.0, "toy", 1)
+    clock.now = 105.0
+    progress.close(3)
+    progress.close(4)
+    assert time_left(progress) == "50 s"  # 10 s of the plan at a pace of 10, by two at a time
+
+
+def test_an_order_that_is_taken_back_was_not_done() -> None:
+    progress, clock = begun((NETS, 20.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 1)
+    progress.hand_out(2, NETS, 10.0, "toy", 1)
+    clock.now = 10.0
+    progress.close(2, done=False)
+    progress.close(1)
+    assert time_left(progress) == "10 s"
 
 
 def test_a_bar_asks_for_the_state_while_nothing_is_reported(
