@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs paper validity pictures gallery-results clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs pages notebook paper validity pictures gallery-results clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -60,13 +60,24 @@ thorough: .venv/installed-test
 package-test: .venv/installed-test
 	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/walkthroughs/test_new_plugins.py -o addopts="--import-mode=importlib -rs"
 
+# The documentation as a site, build/docs: pages written from the source first, then all of them; a dead link is an error.
+docs: pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the documentation: build/docs/index.html"
+
 # The pages of docs/ that are written from the source.
-docs: .venv/installed-test
+pages: .venv/installed-test
 	$(BIN)/python -m tools.api_page docs/api.md
+	$(BIN)/python -m tools.cli_page docs/cli.md
 	$(BIN)/python -m tools.dataset_page docs/datasets.md
+	$(BIN)/python -m tools.functions_page docs/functions.md
 	$(BIN)/python -m tools.method_page docs/methods.md
 	$(BIN)/python -m tools.metric_page docs/metrics.md
 	$(BIN)/python -m tools.network_page docs/networks.md
+
+# The outputs of the notebook anew; 'make walkthroughs' executes it without keeping them.
+notebook: .venv/installed-test
+	$(BIN)/python -m tools.execute_notebook docs/notebook.ipynb
 
 # docs/paper.md and the tables of docs/results/toy.md, from the facts in reports/ and the results in docs/results/paper.
 paper: .venv/installed-test

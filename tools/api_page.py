@@ -65,11 +65,12 @@ def page() -> str:
     for title, names in SECTIONS.items():
         lines.append(f"## {title}\n")
         for name in names.split():
-            lines += [f"### {name}\n", *_entry(name, getattr(bench.api, name)), ""]
+            lines += [f"### {name}\n", *entry(name, getattr(bench.api, name)), ""]
     return "\n".join(lines).rstrip()
 
 
-def _entry(name: str, thing: Any) -> Iterator[str]:
+def entry(name: str, thing: Any) -> Iterator[str]:
+    """Yield the lines on one name: its docstring and its members."""
     if name in ALIASES:
         yield ALIASES[name]
     elif isinstance(thing, ModuleType):
