@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pytest
+from scipy import stats
 
-from tools.truth_page import ONE_LEVEL, VALUES, Means, findings, page
+from bench.stats.corrections import holm
+from tools.truth_page import ONE_LEVEL, VALUES, Means, SignTests, findings, page
 
 PARTS = ("mean_cost", "noise_cost")
 PAGE = Path("docs/results/truth.md")
@@ -21,8 +25,29 @@ def test_the_page_is_the_one_that_the_kept_values_give() -> None:
 
 def test_other_values_give_other_findings() -> None:
     table = kept()
-    changed = findings(Means(table * 1.5)).split("\n\n")
-    assert all(one != other for one, other in zip(findings(Means(table)).split("\n\n"), changed, strict=True))
+    changed = findings(table * 1.5).split("\n\n")
+    assert all(one != other for one, other in zip(findings(table).split("\n\n"), changed, strict=True))
+
+
+def test_a_metric_that_a_method_does_not_have_is_no_value_of_it() -> None:
+    """Conformal wrappers state no density: NaN among the values made the order of all others arbitrary."""
+    regret = Means(kept()).learned("bimodal", "law_regret")
+    assert "split-conformal" not in regret
+    assert list(regret.values()) == sorted(regret.values())
+    assert next(iter(regret)) == kept()["law_regret"].loc["bimodal"].drop(["oracle"]).groupby("method").mean().idxmin()
+
+
+def test_sign_tests_are_exact_and_corrected_over_the_page() -> None:
+    index = pd.MultiIndex.from_product([["d"], ["a", "b"], range(10)], names=["dataset", "method", "seed"])
+    low = [0.0] * 9 + [2.0]
+    table = pd.DataFrame({"m": [*low, *[1.0] * 8, np.inf, 1.0]}, index)
+    raw = SignTests(table)
+    assert raw.below(("d", "a", "m"), ("d", "b", "m")).startswith("on 9 of 10 seeds, p = 0.02")
+    raw.below(("d", "a", "m"), 3.0)
+    assert raw.p == pytest.approx([stats.binomtest(9, 10).pvalue, 2 * 0.5**10])
+    both = SignTests(table, holm(raw.p).tolist())
+    assert both.below(("d", "a", "m"), ("d", "b", "m")) == "on 9 of 10 seeds, p = 0.02"
+    assert both.below(("d", "a", "m"), 3.0) == "on 10 of 10 seeds, p < 0.01"
 
 
 def test_the_oracle_loses_nothing_and_everything_else_something() -> None:
