@@ -11,6 +11,7 @@ from bench.api import Curves, Figure, Report, Results, Section, style
 POINTS = "#56b4e9"
 TRUTH = "#0173b2"
 MOST_POINTS = 250  # drawn; more are one blot
+MOST_PLACES = 150  # of bands and curves
 MOST_PANELS = 9
 TABLE_ROWS = 25  # of each method in the figure's table
 
@@ -75,14 +76,16 @@ class Intervals(Report):
         low, high = mean - self.width * std, mean + self.width * std
         some = np.linspace(0, len(x) - 1, min(MOST_POINTS, len(x))).astype(int)
         observed = curves.observed[order]
-        axis.plot(x[some], observed[some], "o", markersize=2, color=POINTS, alpha=0.8, label="observed", zorder=1)
+        covered = float(((observed >= low) & (observed <= high)).mean())
+        wide = float((high - low).mean())
+        style.dots(axis, x[some], observed[some], 2.4, label="observed", color=POINTS, alpha=0.8, zorder=1)
         band = f"±{self.width:g} std"
+        drawn = np.linspace(0, len(x) - 1, min(MOST_PLACES, len(x))).astype(int)
+        x, low, high, mean, order = x[drawn], low[drawn], high[drawn], mean[drawn], order[drawn]
         axis.fill_between(x, low, high, color="#949494", alpha=0.45, linewidth=0, label=band, zorder=2)
         if curves.truth is not None:
             axis.plot(x, curves.truth[order], color=TRUTH, linewidth=1.6, label="truth", zorder=3)
         axis.plot(x, mean, color=style.INK, linewidth=1.3, label="mean", zorder=4)
-        covered = float(((observed >= low) & (observed <= high)).mean())
-        wide = float((high - low).mean())
         axis.set_title(f"{style.short(method)}\nMPIW {wide:.3g}, PICP {covered:.3f}")
         axis.set_xlabel("x")
         axis.set_ylabel("y")

@@ -91,9 +91,9 @@ class SignTests:
         p = self._corrected[len(self.p) - 1] if self._corrected else self.p[-1]
         return f"on {wins} of {decided} seeds, p {'= ' + format(p, '.2f') if p >= 0.01 else '< ' + _next_power(p)}"
 
-    def _values(self, place: tuple[str, str, str]) -> pd.Series:
+    def _values(self, place: tuple[str, str, str]) -> "pd.Series[float]":
         dataset, method, metric = place
-        return self._table.loc[(dataset, method), metric]
+        return self._table[metric].xs((dataset, method), level=("dataset", "method"))
 
 
 def _next_power(p: float) -> str:

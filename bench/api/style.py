@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 PALETTE = {
     **{"blue": "#0173b2", "orange": "#de8f05", "green": "#029e73", "red": "#d55e00"},
@@ -176,6 +177,20 @@ def panels(
         if place >= columns:  # with a shared axis, the panel above it is the last of its column and has the numbers
             axes[place - columns].tick_params(labelbottom=True)
     return figure, axes[:count]
+
+
+def dots(axes: "Axes", x: "ArrayLike", y: "ArrayLike", size: float, *, label: str, **drawn: Any) -> None:
+    """Draw many equal points as one path of short strokes with round ends, a fifth of the bytes of as many markers."""
+    import numpy as np
+
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    # Not of length 0, which PNG files leave out.
+    ends, gap = x + 1e-4 * (np.ptp(x) if len(x) else 0.0) + 1e-9, np.full(len(x), np.nan)
+    strokes = np.stack([x, ends, gap], axis=1).ravel(), np.stack([y, y, gap], axis=1).ravel()
+    (line,) = axes.plot(*strokes, linewidth=size, solid_capstyle="round", **drawn)
+    line.get_path().should_simplify = False  # simpler paths have no short strokes
+    line.set_snap(False)  # nor have those that begin and end in the middle of a pixel
+    axes.plot([], [], "o", markersize=size, label=label, **drawn)  # for the legend
 
 
 def plain_logarithmic(axes: "Axes", x: bool = False, y: bool = False) -> None:

@@ -101,6 +101,9 @@ class Stack:
         self.checked: set[str] = set()
         self.validator = Validator(self.model, self.feed, large)
         self.epochs_at_once = self._epochs_at_once(limits.bytes)
+        every = self.model.training.evaluate_every
+        # Members begin only every so many epochs, so that all of them are evaluated at the same time.
+        self.rhythm = every if self.validated and self.validator.waiting_pays(every) else 1
 
     def run(self) -> Iterator[tuple[int, Fitted] | Progress]:
         """Train all members; yield results and progress."""
@@ -129,6 +132,8 @@ class Stack:
 
     def _admit(self) -> Iterator[tuple[int, Fitted]]:
         free = [place for place, slot in enumerate(self.slots) if slot is None]
+        if any(slot.epoch % self.rhythm for slot in self.slots if slot):
+            return
         free = free[: len(free) - len(free) % self.team_size]  # teams begin together, and wait in the order of teams
         if free and self.waiting:
             # Hooks may return one tensor under two names, or one number for all slots; slots need their own memory.

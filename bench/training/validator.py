@@ -16,6 +16,7 @@ Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slo
 # Epochs of a turn are validated several at once, but not more than have activations in the processor's cache: eight
 # epochs of 32 networks and 138 rows took six times as long together as one by one.
 ROWS_OF_NETWORKS = 2**12
+PASSES_OF_A_STEP = 3  # forward, and twice as much backward
 
 
 class Validator:
@@ -30,6 +31,14 @@ class Validator:
     def reads_numbers(self) -> bool:
         """Whether a validation reads random numbers."""
         return self._tape(self._rows).total > 0
+
+    def waiting_pays(self, epochs: int) -> bool:
+        """Whether a validation of all slots costs more than this many epochs: the mean of many draws at many rows.
+
+        It is of all slots, however few are due, so those that are due at different times pay it again and again.
+        """
+        draws = draws_to_average(self._model, self._tape(self._rows))
+        return draws * self._rows > epochs * PASSES_OF_A_STEP * len(self._model.rows.train)
 
     def losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> list[list[float]]:
         """Return the losses of all slots after each epoch of a turn; slots that are not due draw no numbers."""

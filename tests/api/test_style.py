@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 
 import matplotlib
+import matplotlib.image
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from bench.api.style import (
     COLOURS,
     Look,
     declared_looks,
+    dots,
     house_style,
     legend,
     look,
@@ -175,3 +178,17 @@ def test_a_legend_of_twenty_long_names_is_inside_and_takes_no_room_from_the_pane
 @pytest.mark.parametrize(("value", "text"), [(20000.0, "20,000"), (0.0005, "0.0005"), (2e-5, "0.00002"), (1.0, "1")])
 def test_numbers_of_logarithmic_axes_are_plain(value: float, text: str) -> None:
     assert plain_number(value) == text
+
+
+def test_dots_are_one_path_with_every_point_in_both_kinds_of_file() -> None:
+    x, y = np.meshgrid(np.arange(8.0), np.arange(8.0))
+    figure, (axes,) = panels(1)
+    dots(axes, x.ravel(), y.ravel(), 4.0, label="observed", color="black")
+    axes.set_axis_off()
+    image = draw_figure(figure, "dots")
+    assert max(path.count("M") for path in re.findall(r' d="([^"]*)"', image.svg.decode())) == 64
+    pixels = matplotlib.image.imread(io.BytesIO(image.png))[..., 0]
+    dark = pixels < 0.5
+    columns, rows = (np.flatnonzero(np.diff(dark.any(axis=axis).astype(int)) == 1) for axis in (0, 1))
+    assert len(columns) == len(rows) == 8
+    assert 64 * 4 < dark.sum() < 64 * 200

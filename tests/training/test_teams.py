@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from bench.methods.deterministic import Deterministic
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, Rows, Team
+from bench.training.validator import Validator
 from tests.fixtures.training import sine_rows
 
 MakeMember = Callable[..., Member]
@@ -90,3 +92,36 @@ def test_a_team_of_which_one_diverges_has_diverged(member: MakeMember, fit_in_or
 def test_networks_that_train_one_by_one_cannot_stop_together(member: MakeMember, fit_in_order: FitInOrder) -> None:
     with pytest.raises(UserError, match="stop_together is for networks that are trained side by side"):
         fit_in_order(team(member, 0), Limits(path="plain"))
+
+
+AT_INTERVALS: dict[str, Any] = {"validate": "mean:100", "evaluate_every": 5, "evaluate_from": 1, "epochs": 80}
+
+
+def test_teams_that_begin_later_are_evaluated_at_the_same_time(
+    member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A validation is of all slots: teams that begin whenever one is free would pay it in every epoch."""
+    members = [
+        one
+        for key, rate in enumerate((0.3, 0.002, 0.1, 0.001, 0.2, 0.05, 0.15, 0.01))
+        for one in team(member, key, MCNIFixed(alpha=0.1), learning_rate=rate, **AT_INTERVALS)
+    ]
+    calls: list[int] = []
+    original = Validator.losses
+
+    def counted(self: Validator, *arguments: Any) -> list[list[float]]:
+        calls.append(1)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Validator, "losses", counted)
+    monkeypatch.setattr(Validator, "waiting_pays", lambda self, epochs: False)
+    at_any_time = fit_in_order(members, Limits(slots=9))
+    before = len(calls)
+    monkeypatch.undo()
+    calls.clear()
+    monkeypatch.setattr(Validator, "losses", counted)
+    fitted = fit_in_order(members, Limits(slots=9))
+    assert len(calls) < 0.8 * before
+    for one, other in zip(fitted, at_any_time, strict=True):
+        assert (one.epochs, one.history) == (other.epochs, other.history)
+        assert all(torch.equal(one.params[name], other.params[name]) for name in one.params)
