@@ -63,9 +63,26 @@ class OwnTable(Dataset):
         if self.categorical and self.categories == "refuse":
             raise ValueError("categorical: say how they are encoded: categories = 'one-hot' or 'ordinal'")
 
+    @property
+    def where(self) -> str:
+        """The table as messages name it."""
+        return self.path
+
     @abstractmethod
     def read(self, path: Path, text: frozenset[str]) -> Table:
         """Read the file; the columns in `text` as words."""
+
+    def located(self) -> tuple[Path, str]:
+        """Return the path of the file, and the name of the target ("": the last column)."""
+        return (Path(self.path) if Path(self.path).exists() else find_file(self.path) or Path(self.path)), self.target
+
+    def categories_in(self, table: Table) -> tuple[str, ...]:
+        """Return the columns that hold categories even where their cells are numbers."""
+        return tuple(self.categorical)
+
+    def left_out(self, table: Table) -> set[str]:
+        """Return the columns that are no features."""
+        return set(self.ignore)
 
     def skip(self) -> str | None:
         """Return what to write when no table is named."""
@@ -84,7 +101,7 @@ class OwnTable(Dataset):
             y, classes = classes_of(table, target)
         else:
             y, classes = targets_of(table, target), 0
-        rules = Rules(self.categories, self.missing, tuple(self.categorical), tuple(self.dates))
+        rules = Rules(self.categories, self.missing, self.categories_in(table), tuple(self.dates))
         refuse(table, names, rules)
         train, test, count = self._rows(table, names, split)
         training, held = rows_of(table, train), rows_of(table, test)
@@ -107,30 +124,31 @@ class OwnTable(Dataset):
         """Return the table and the name of its target, all columns that options name checked."""
         if reason := self.skip():
             raise UserError(f"{self.kind} {reason}")
-        path = Path(self.path) if Path(self.path).exists() else find_file(self.path) or Path(self.path)
+        path, target = self.located()
         words = {self.group, self.by, *self.categorical, *self.dates}
         # The last column is the target where none is named, and whether its classes are words is known by then.
-        table = self.read(path, frozenset(words | ({self.target or LAST} if self.task == "classification" else set())))
+        table = self.read(path, frozenset(words | ({target or LAST} if self.task == "classification" else set())))
         columns = list(table.columns)
-        target = self.target or columns[-1]
+        target = target or columns[-1]
         named: dict[str, tuple[str, ...]] = {"target": (target,), "group": (self.group,), "by": (self.by,)}
         named |= {"categorical": tuple(self.categorical), "dates": tuple(self.dates), "ignore": tuple(self.ignore)}
         for option, names in named.items():
             for name in filter(None, names):
                 if name not in columns:
-                    raise unknown_name("column", name, columns, f"{self.path}: {option}")
+                    raise unknown_name("column", name, columns, f"{self.where}: {option}")
                 if name == target and option != "target":
-                    raise UserError(f"{self.path}: {option}: {target!r} is the target; name another column")
+                    raise UserError(f"{self.where}: {option}: {target!r} is the target; name another column")
         return table, target
 
     def _features(self, table: Table, target: str) -> list[str]:
         """Return the columns that become features. What groups or orders rows is one only where it is named a date."""
-        others = {target, self.group, self.by, *self.ignore} - (set(self.dates) - set(self.ignore))
+        left_out = self.left_out(table)
+        others = {target, self.group, self.by, *left_out} - (set(self.dates) - left_out)
         features = [name for name in table.columns if name not in others]
         if not features:
             used = [repr(name) for name in table.columns]
             what = f"{used[0]} is the only column" if len(used) == 1 else f"{_and(target, *used)} are the only columns"
-            raise UserError(f"{self.path}: no features: {what}")
+            raise UserError(f"{self.where}: no features: {what}")
         return features
 
     def _rows(self, table: Table, names: list[str], split: int) -> tuple[Array, Array, int | None]:
@@ -138,12 +156,12 @@ class OwnTable(Dataset):
         if self.splits == "random":
             return *tenth(len(table), split), None
         if self.splits == "grouped":
-            return *grouped_indices(groups_of(table, self.by), split, f"{self.path}: by = {self.by!r}"), None
+            return *grouped_indices(groups_of(table, self.by), split, f"{self.where}: by = {self.by!r}"), None
         if self.splits == "time":
             check_number(split, TIME_SPLITS, f"a time-ordered table has {TIME_SPLITS} splits")
-            return *time_indices(_moments(table, self.by), split, f"{self.path}: by = {self.by!r}"), TIME_SPLITS
+            return *time_indices(_moments(table, self.by), split, f"{self.where}: by = {self.by!r}"), TIME_SPLITS
         ordered = [name for name in names if not np.isnan(table.columns[name].numbers).any()]
-        check_number(split, len(ordered), f"{self.path} has {len(ordered)} features, so {len(ordered)} gap splits")
+        check_number(split, len(ordered), f"{self.where} has {len(ordered)} features, so {len(ordered)} gap splits")
         return *gap_indices(table.columns[ordered[split]].numbers), len(ordered)
 
 

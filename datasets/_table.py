@@ -120,13 +120,20 @@ def _parse(path: Path, content: IO[str], text: frozenset[str]) -> Table:
     reader = csv.reader(content, delimiter=delimiter, strict=True)
     names = [name.strip() for name in next(reader, [])]
     check_names(path, names)
-    rows: Iterator[tuple[int, list[str]]] = ((reader.line_num, row) for row in reader if row)  # an empty line is none
+    rows = ((reader.line_num, row) for row in reader if row)  # an empty line is none
     words = {names[-1] if name == LAST else name for name in text}
+    return collect(path, names, rows, words, "the first row names")
+
+
+def collect(
+    path: Path, names: Sequence[str], rows: Iterator[tuple[int, list[str]]], words: Collection[str], naming: str
+) -> Table:
+    """Return the table of rows of text, each with its line; columns in `words` are kept as words."""
     builders, lines = [ColumnBuilder(as_text=name in words) for name in names], []
     while chunk := list(islice(rows, CHUNK)):
         for line, row in chunk:
             if len(row) != len(names):
-                raise UserError(f"{path}: line {line}: {len(row)} cells where the first row names {len(names)} columns")
+                raise UserError(f"{path}: line {line}: {len(row)} cells where {naming} {len(names)} columns")
         lines.append(np.array([line for line, _ in chunk], dtype=np.int64))
         if sum(map(len, lines)) * len(names) > MOST_CELLS:
             raise UserError(f"{path}: more than {MOST_CELLS:,} cells; such tables need a dataset of their own")

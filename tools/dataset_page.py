@@ -52,7 +52,7 @@ def page(registry: Registry) -> str:
     for name, (_, dataset) in found.items():
         rows, row = size(dataset)
         origins = {file.origin for file in dataset.files}
-        download = f"{sum(o.size for o in origins):,} bytes" if origins else "none"
+        download = f"{sum(o.size or 0 for o in origins):,} bytes" if origins else "none"
         lines.append([f"[{name}](#{name})", dataset.task, dataset.repeats, rows, row, download])
     cards = (card(name, *about) for name, about in found.items())
     columns = ("name", "task", "repeats", "rows", "one row", "download")
@@ -67,7 +67,7 @@ def card(name: str, about: str, dataset: Dataset) -> str:
     facts += [("note", note) for note in dataset.notes]
     for file in dataset.files:
         sums = f"sha256 `{file.sha256}`" if file.sha256 else f"md5 `{file.md5}`"
-        facts.append(("file", f"`{file.name}`, {file.size:,} bytes, {sums}, from <{file.origin.url}>"))
+        facts.append(("file", f"`{file.name}`, {file.size_text}, {sums}, from <{file.origin.url}>"))
     body = "\n".join(f"- {kind}: {text}" for kind, text in facts if text)
     paragraphs = [f"## {name}", first, inspect.getdoc(dataset) or "", rest.strip("\n"), body]
     return "\n" + "\n\n".join(paragraph for paragraph in paragraphs if paragraph)

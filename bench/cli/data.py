@@ -1,7 +1,7 @@
 """`uqbench data`: find, download and verify the files of datasets."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bench.api import Dataset
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
+suite_option = click.option("--suite", metavar="SUITE", help="The datasets of a suite, with its options.")
 folder_option = click.option("--data", "folder", metavar="DIR", help="The folder to search first and to download to.")
 
 
@@ -29,19 +30,21 @@ def data() -> None:
 
 @data.command("list")
 @names_argument
+@suite_option
 @folder_option
 @plugin_option
 @json_option
-def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
+def list_(names: Sequence[str], suite: str | None, folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
     """List the folders that are searched, and which files are there."""
     from bench.machine.data_files import data_folders, find_file
 
     set_data_folder(folder)
     rows: list[dict[str, Any]] = []
-    for name, dataset in _datasets(names, plugins).items():
+    for name, dataset in _datasets(names, plugins, suite).items():
         for file in dataset.files:
             path = find_file(file.name)
-            state = "missing" if path is None else "there" if path.stat().st_size == file.size else "damaged"
+            whole = path is not None and file.size in (None, path.stat().st_size)
+            state = "missing" if path is None else "there" if whole else "damaged"
             row = {"dataset": name, "file": file.name, "bytes": file.size, "state": state}
             rows.append(row | {"path": str(path) if path else None, "url": file.origin.url})
         if not dataset.files:
@@ -53,15 +56,17 @@ def list_(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_j
         echo(f"searched: {place}{'' if place.is_dir() else ' (no such folder)'}")
     width = max((len(row["dataset"]) for row in rows), default=0)
     for row in rows:
-        about = f"{row['path'] or row['file']} ({row['bytes']:,} bytes)" if row["file"] else "needs no file"
+        size = "size not published" if row["bytes"] is None else f"{row['bytes']:,} bytes"
+        about = f"{row['path'] or row['file']} ({size})" if row["file"] else "needs no file"
         echo(f"{row['dataset']:<{width}}  {row['state']:<11}  {about}")
 
 
 @data.command()
 @names_argument
+@suite_option
 @folder_option
 @plugin_option
-def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> None:
+def fetch(names: Sequence[str], suite: str | None, folder: str | None, plugins: Sequence[str]) -> None:
     """Download what is missing (all datasets, or those named) and verify it."""
     from bench.machine.data_files import data_folders
     from bench.machine.download import is_there
@@ -69,9 +74,9 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
     _make_folder(folder)
     set_data_folder(folder)
     place, failures = data_folders()[0], 0
-    for name, dataset in _datasets(names, plugins).items():
+    for name, dataset in _datasets(names, plugins, suite).items():
         if not dataset.files:
-            if name in names:
+            if name in names or suite:
                 echo(f"{name}: needs no download")
             continue
         if _found(dataset):
@@ -92,16 +97,17 @@ def fetch(names: Sequence[str], folder: str | None, plugins: Sequence[str]) -> N
 
 @data.command()
 @names_argument
+@suite_option
 @folder_option
 @plugin_option
 @json_option
-def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
+def verify(names: Sequence[str], suite: str | None, folder: str | None, plugins: Sequence[str], as_json: bool) -> None:
     """Compare every file found with its checksum; exit 1 if one is damaged, or missing from a named dataset."""
     from bench.machine.data_files import find_file
 
     set_data_folder(folder)
     rows: list[dict[str, Any]] = []
-    for name, dataset in _datasets(names, plugins).items():
+    for name, dataset in _datasets(names, plugins, suite).items():
         for file in dataset.files:
             path = find_file(file.name)
             fault = file.fault(path) if path else None
@@ -112,7 +118,7 @@ def verify(names: Sequence[str], folder: str | None, plugins: Sequence[str], as_
     for row in () if as_json else rows:
         about = f": {row['fault']}" if row["fault"] else ""
         echo(f"{row['state']:<8} {row['dataset']:<9} {row['path'] or row['file']}{about}")
-    bad = ("damaged", "missing") if names else ("damaged",)
+    bad = ("damaged", "missing") if names or suite else ("damaged",)
     if any(row["state"] in bad for row in rows):
         end(1)
 
@@ -147,16 +153,22 @@ def export(name: str, out: str, splits: int, folder: str | None, plugins: Sequen
     echo(f"{Path(out) / 'submission.toml'}: fill it in, then 'uqbench score {out}'")
 
 
-def _datasets(names: Sequence[str], plugins: Sequence[str]) -> dict[str, "Dataset"]:
+def _datasets(names: Sequence[str], plugins: Sequence[str], suite: str | None = None) -> dict[str, "Dataset"]:
+    """Return the named datasets and those of a suite; without either, all."""
+    from bench.plan.suite import load_suite
     from bench.plugins.registry import Registry
 
     registry = Registry([Path(p) for p in plugins])
+    given: dict[str, tuple[str, Mapping[str, Any]]] = {name: (name, {}) for name in names}
+    if suite:
+        entries = load_suite(suite).datasets
+        given = {name: (entry.use or name, entry.options) for name, entry in entries.items()} | given
     datasets: dict[str, Dataset] = {}
-    for name in names or registry.plugins("dataset"):
+    for name, (plugin, options) in (given or {name: (name, {}) for name in registry.plugins("dataset")}).items():
         try:
-            datasets[name] = registry.make("dataset", name, {})
+            datasets[name] = registry.make("dataset", plugin, options)
         except UserError as error:
-            if names:
+            if given:
                 raise
             echo(f"uqbench: {error}", err=True)  # one broken plug-in does not hide the others
     return datasets

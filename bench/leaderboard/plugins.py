@@ -67,7 +67,7 @@ def about_dataset(spec: PluginSpec, registry: Registry) -> About:
         summary, text = _docstrings(registry.plugins("dataset")[spec.name].module().__doc__, type(dataset))
         rows, row = size(dataset)
         facts = [("rows", rows), ("one row", row), ("source", dataset.source), ("licence", dataset.licence)]
-        facts += [(f"file {file.name}", f"{file.size:,} bytes, from {file.origin.url}") for file in dataset.files]
+        facts += [(f"file {file.name}", f"{file.size_text}, from {file.origin.url}") for file in dataset.files]
         known = tuple(fact for fact in facts if fact[1] not in ("", "-"))
         notes = tuple(dataset.notes)
         return About(*_identity(spec), summary, text, tuple(options_of(dataset)), known, notes, absent=changed)

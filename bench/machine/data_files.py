@@ -14,25 +14,37 @@ from bench.errors import UserError
 from bench.machine.files import cache_folder
 
 VARIABLE = "UQBENCH_DATA"
+MOST_BYTES = 2**30  # of a file whose size is not published
 
 
 @dataclass(frozen=True)
 class File:
-    """One published file: its path in a data folder, its URL, size and checksums."""
+    """One published file: its path in a data folder, its URL, size and checksums.
+
+    Where the size is not published (None), a download of more than `most` bytes is refused. A document that has no
+    published checksum either, such as the answer of a service, is `unverified`: whoever reads it checks its content.
+    """
 
     name: str  # relative, with forward slashes
     url: str
-    size: int
+    size: int | None
     sha256: str = ""
     md5: str = ""
     archive: "File | None" = None  # the tar file that contains it under its name; `url` is then empty
+    most: int = MOST_BYTES
+    unverified: bool = False
 
     def __post_init__(self) -> None:
         parts = Path(self.name).parts
         if not parts or ".." in parts or Path(self.name).is_absolute():
             raise ValueError(f"a file's name must be a relative path inside the data folder, got {self.name!r}")
-        if not self.sha256 and not self.md5:
+        if not self.sha256 and not self.md5 and not self.unverified:
             raise ValueError(f"{self.name}: a checksum is needed, sha256 or md5")
+
+    @property
+    def size_text(self) -> str:
+        """The size in words."""
+        return "size not published" if self.size is None else f"{self.size:,} bytes"
 
     @property
     def origin(self) -> "File":
@@ -42,7 +54,7 @@ class File:
     def fault(self, path: Path) -> str | None:
         """Return what is wrong with the file at a path (its size, then its checksums), or None."""
         size = path.stat().st_size
-        if size != self.size:
+        if self.size is not None and size != self.size:
             return f"{size:,} bytes instead of {self.size:,}"
         for algorithm, expected in (("sha256", self.sha256), ("md5", self.md5)):
             if expected:

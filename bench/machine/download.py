@@ -6,6 +6,7 @@ file of this user is continued, never what a link leads to.
 """
 
 import http.client
+import json
 import os
 import secrets
 import shutil
@@ -121,36 +122,44 @@ def _complete(file: File, part: Path, folder: Path) -> None:
     """Download until the partial file has its full size, continuing what is there."""
     from tqdm import tqdm
 
-    if _size(part) > file.size:
-        part.unlink()  # left by another file
-    idle, most, reason = 0, _size(part), ""
+    size, most = file.size, file.most if file.size is None else file.size
+    if _size(part) > most or file.unverified:
+        part.unlink(missing_ok=True)  # left by another file, or of a document that may have changed since
+    idle, longest, reason = 0, _size(part), ""
     # tqdm's `disable=None`: no bar if stderr is not a terminal.
-    with tqdm(total=file.size, unit="B", unit_scale=True, desc=file.name, disable=None, file=sys.stderr) as bar:
-        while (have := _size(part)) != file.size:
+    with tqdm(total=size, unit="B", unit_scale=True, desc=file.name, disable=None, file=sys.stderr) as bar:
+        while (have := _size(part)) != size:
             if idle == ATTEMPTS:
-                raise by_hand(file, folder, f"{reason} after {have:,} of {file.size:,} bytes")
+                of = "" if size is None else f" of {size:,}"
+                raise by_hand(file, folder, f"{reason} after {have:,}{of} bytes")
             try:
-                _append(file.url, part, have, file.size, bar)
+                stated = _append(file.url, part, have, most, bar)
+                size = stated if file.size is None else file.size
                 reason = "the connection ended"
             except urllib.error.HTTPError as error:
                 with error:
                     if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
                         part.unlink()
                         continue
-                    raise by_hand(file, folder, f"the server says {error.code} {error.reason}") from None
+                    says = f"the server says {error.code} {error.reason}{_explanation(error)}"
+                    raise by_hand(file, folder, says) from None
             except urllib.error.URLError as error:
                 raise by_hand(file, folder, f"cannot be reached ({error.reason})") from None
             except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
                 reason = f"the connection broke ({type(error).__name__})"
-            if _size(part) > file.size:
+            if _size(part) > most:
                 part.unlink()
-                raise by_hand(file, folder, f"the download is not the published file: more than {file.size:,} bytes")
-            idle = 0 if _size(part) > most else idle + 1
-            most = max(most, _size(part))
+                what = "it is too large" if file.size is None else "the download is not the published file"
+                raise by_hand(file, folder, f"{what}: more than {most:,} bytes")
+            idle = 0 if _size(part) > longest else idle + 1
+            longest = max(longest, _size(part))
 
 
-def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
-    """Request the missing bytes and append them; a server may send the whole file again."""
+def _append(url: str, part: Path, have: int, most: int, bar: Any) -> int:
+    """Request the missing bytes, append them, and return the size of the whole file as the server states it.
+
+    A server may send the whole file again. One that states no size has sent all of it when it ends its answer.
+    """
     request = urllib.request.Request(url, headers={"User-Agent": "uqbench"})
     if have:
         request.add_header("Range", f"bytes={have}-")
@@ -158,15 +167,28 @@ def _append(url: str, part: Path, have: int, size: int, bar: Any) -> None:
         sent = answer.headers.get("Content-Range", "")
         resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT and sent.startswith(f"bytes {have}-")
         count = have if resumed else 0
+        length = answer.length  # None: not stated
         bar.update(count - bar.n)
         if not resumed:
             part.unlink(missing_ok=True)
+        first = count
         with open(part, "ab" if resumed else "xb", opener=_without_links) as content:  # Path has no opener
             # One byte too many shows that it is another file.
-            while count <= size and (block := answer.read1(BLOCK)):
+            while count <= most and (block := answer.read1(BLOCK)):
                 content.write(block)
                 count += len(block)
                 bar.update(len(block))
+    return count if length is None else first + length
+
+
+def _explanation(error: urllib.error.HTTPError) -> str:
+    """Return the reason that services state in a JSON answer, `{"error": {"message": ...}}`, in brackets."""
+    try:
+        message = str(json.loads(error.read(BLOCK))["error"]["message"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, http.client.HTTPException):
+        return ""
+    text = "".join(letter if letter.isprintable() else " " for letter in message)[:100].strip()
+    return f" ({text})" if text else ""
 
 
 def _without_links(path: str, flags: int) -> int:

@@ -4,13 +4,23 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, raise_if_stop, unknown_name
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 class PluginError(UserError):
     """A plug-in that exists but cannot be loaded."""
+
+
+class AddressText(str):
+    """The text of an option in an address, such as `openml:44956?task_id=361234`: it may state a number."""
+
+    __slots__ = ()
 
 
 def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
@@ -30,7 +40,7 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
             raise unknown_name("option", name, known, where)
         try:
             # As JSON: a suite and a stored spec have lists where an option may be a tuple.
-            checked[name] = TypeAdapter(known[name]).validate_json(json.dumps(value), strict=True)
+            checked[name] = _checked(TypeAdapter(known[name]), value)
         except ValidationError as error:
             raise UserError(f"{where}: {name}: {error.errors()[0]['msg']}, got {value!r}") from None
         except TypeError:
@@ -45,6 +55,18 @@ def build(cls: type[Any], given: Mapping[str, Any], where: str) -> Any:
     except BaseException as error:  # see Registry.load
         raise_if_stop(error)
         raise PluginError(f"{where}: {in_one_line(error)}") from error
+
+
+def _checked(adapter: "TypeAdapter[Any]", value: Any) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return adapter.validate_json(json.dumps(value), strict=True)
+    except ValidationError:
+        if isinstance(value, AddressText):
+            with suppress(ValidationError):
+                return adapter.validate_json(value, strict=True)
+        raise
 
 
 def in_one_line(error: BaseException) -> str:

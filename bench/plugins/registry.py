@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.errors import UserError, raise_if_stop, unknown_name
-from bench.plugins.building import PluginError, build, in_one_line
+from bench.plugins.building import AddressText, PluginError, build, in_one_line
 from bench.plugins.wrapping import complete_inner, is_wrapper
 from bench.spec.names import check_name
 from bench.spec.plugin import PluginSpec, keyed_options
@@ -187,7 +187,7 @@ def _addressed(name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, A
         return name, given
     path, _, query = rest.partition("?")
     pairs = [pair.partition("=") for pair in query.split("&") if pair]
-    return plugin, {"path": path, **{key: text for key, _, text in pairs}, **given}
+    return plugin, {"path": path, **{key: AddressText(text) for key, _, text in pairs}, **given}
 
 
 class _File:

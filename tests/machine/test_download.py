@@ -4,73 +4,17 @@ import os
 import socket
 import sys
 import tarfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench.errors import UserError
 from bench.machine import download as module
 from bench.machine.data_files import File
 from bench.machine.download import download, extract, fetch
-
-CONTENT = np.random.default_rng(0).bytes(300_000)
-
-
-@dataclass
-class Site:
-    """A server's content and manners, and what it was asked."""
-
-    address: str
-    files: dict[str, bytes] = field(default_factory=dict)
-    cut: list[int] = field(default_factory=list)  # bytes after which the next answers end early
-    ranges: bool = True
-    asked: list[str | None] = field(default_factory=list)  # the Range header of each request
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            here.asked.append(wanted)
-            content = here.files.get(self.path)
-            if content is None:
-                self.send_error(404)
-                return
-            first = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and here.ranges else 0
-            if wanted and here.ranges and first >= len(content):
-                self.send_error(416)
-                return
-            self.send_response(206 if wanted and here.ranges else 200)
-            if wanted and here.ranges:
-                self.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
-            self.send_header("Content-Length", str(len(content) - first))
-            self.end_headers()
-            end = first + here.cut.pop(0) if here.cut else len(content)
-            self.wfile.write(content[first:end])
-            self.close_connection = True
-
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    here = Site(f"http://127.0.0.1:{server.server_address[1]}", {"/file": CONTENT})
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield here
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+from tests.fixtures.sites import CONTENT, Site
 
 
 def declared(address: str, content: bytes = CONTENT, name: str = "set/file.bin") -> File:
@@ -324,3 +268,34 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be unpacked"):
         extract(tmp_path / "cut.tar.gz", [declared("http://x", CONTENT, "set/a")], tmp_path)
     assert names(tmp_path) == ["cut.tar.gz", "set.tar.gz"]
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_a_file_whose_size_is_not_published(lengths: bool, site: Site, tmp_path: Path) -> None:
+    site.lengths = lengths
+    file = replace(declared(f"{site.address}/file"), size=None)
+    assert download(file, tmp_path).read_bytes() == CONTENT
+    assert download(file, tmp_path).read_bytes() == CONTENT
+    assert site.asked == [None]  # it is there, and has the right checksum
+
+
+def test_a_download_of_unknown_size_continues_where_the_connection_ended(site: Site, tmp_path: Path) -> None:
+    site.cut = [100_000, 50_000]
+    assert download(replace(declared(f"{site.address}/file"), size=None), tmp_path).read_bytes() == CONTENT
+    assert site.asked == [None, "bytes=100000-", "bytes=150000-"]
+
+
+def test_a_file_of_unknown_size_is_bounded(site: Site, tmp_path: Path) -> None:
+    for lengths in (True, False):
+        site.lengths = lengths
+        with pytest.raises(UserError, match="it is too large: more than 1,000 bytes"):
+            download(replace(declared(f"{site.address}/file"), size=None, most=1000), tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_document_without_a_checksum_is_never_continued(site: Site, tmp_path: Path) -> None:
+    file = File("set/file.bin", f"{site.address}/file", None, unverified=True)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "file.bin.part").write_bytes(b"an older answer")
+    assert download(file, tmp_path).read_bytes() == CONTENT
+    assert site.asked == [None]
