@@ -1,4 +1,4 @@
-"""CIFAR-10's files: verified, read without running what a pickle may hold, and kept as a plain copy.
+"""CIFAR's files: verified, read without running what a pickle may hold, and kept as a plain copy.
 
 The published batches are pickles of Python 2. A pickle can call any function when it is read; here every name in it
 that is not one of the three an array needs is refused, and those three are stand-ins that only collect bytes.
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.api import Array, File, UserError, data_folders, find_file, verified_file
+from bench.api import Array, File, Split, UserError, data_folders, find_file, verified_file
 
 FOLDER = "cifar-10-batches-py"
 ARCHIVE = File(
@@ -93,6 +93,13 @@ def _published(paths: tuple[str, ...]) -> Images:
     return found
 
 
+@cache
+def scaled(found: Images) -> Split:
+    """Return pixels of CIFAR-10 from 0 to 1. One object for all splits, because it takes 740 MB."""
+    train_x, test_x = (np.divide(x, np.float32(255), dtype=np.float32) for x in (found.train_x, found.test_x))
+    return Split("classification", train_x, found.train_y, test_x, found.test_y, classes=10)
+
+
 def keep(found: Images, path: Path) -> None:
     """Write a copy under a temporary name, then give it its own; a cache that cannot be written is none."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -107,7 +114,7 @@ def keep(found: Images, path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def read_batches(paths: Sequence[Path]) -> tuple[Array, Array]:
+def read_batches(paths: Sequence[Path], labels: bytes = b"labels") -> tuple[Array, Array]:
     """Return pixels and classes of some batches, one after the other. Verify them first."""
     pixels, classes = [], []
     for path in paths:
@@ -115,9 +122,9 @@ def read_batches(paths: Sequence[Path]) -> tuple[Array, Array]:
         try:
             data: _Pixels = batch[b"data"]
             pixels.append(np.frombuffer(data.content, np.uint8).reshape(data.shape).reshape(-1, 3, 32, 32))
-            classes.append(np.array(batch[b"labels"], dtype=np.int64))
+            classes.append(np.array(batch[labels], dtype=np.int64))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path}: not a batch of CIFAR-10: {type(error).__name__}: {error}") from None
+            raise UserError(f"{path}: not a batch of CIFAR: {type(error).__name__}: {error}") from None
         if len(pixels[-1]) != len(classes[-1]):
             raise UserError(f"{path}: {len(pixels[-1])} images, but {len(classes[-1])} classes")
     return np.concatenate(pixels), np.concatenate(classes)
@@ -168,5 +175,5 @@ class _Plain(pickle.Unpickler):
             ("numpy", "dtype"): _Bytes,
         }
         if (module, name) not in stand_ins:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no batch of CIFAR-10 needs: refused")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no batch of CIFAR needs: refused")
         return stand_ins[module, name]

@@ -7,22 +7,12 @@ an experiment differ in their seed (weights, batches, validation rows), not in t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from bench.api import Dataset, Split, UserError, by_hand, download, extract, find_file, import_torchvision, missing_file
-from bench.datasets._cifar import ARCHIVE, COPY, NAMES, TEST, TRAIN, Images, images
+from bench.datasets._cifar import ARCHIVE, COPY, NAMES, TEST, TRAIN, images, scaled
 from bench.datasets._shifts import check, shifted
-
-
-@cache
-def scaled(found: Images) -> Split:
-    """Return pixels from 0 to 1. One object for all splits, because it takes 740 MB."""
-    train_x, test_x = (np.divide(x, np.float32(255), dtype=np.float32) for x in (found.train_x, found.test_x))
-    return Split("classification", train_x, found.train_y, test_x, found.test_y, classes=10)
 
 
 @dataclass(frozen=True)

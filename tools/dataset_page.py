@@ -19,7 +19,7 @@ Some datasets come with the packages or are generated; others are files that hav
 
 ```console
 uqbench data list            # where files are looked for, and which are there
-uqbench data fetch yacht     # download and verify; without a name: everything
+uqbench data fetch yacht     # download and verify; without a name: all up to 1 GB each
 uqbench data verify          # compare what is there with its checksums
 ```
 

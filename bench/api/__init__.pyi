@@ -7,6 +7,7 @@ from bench.api.base_method import BaseMethod as BaseMethod
 from bench.api.dataset import Array as Array
 from bench.api.dataset import Dataset as Dataset
 from bench.api.dataset import Problem as Problem
+from bench.api.dataset import PublishedShifts as PublishedShifts
 from bench.api.dataset import Split as Split
 from bench.api.dataset import Task as Task
 from bench.api.dataset import float_options as float_options

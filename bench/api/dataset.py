@@ -1,6 +1,6 @@
 """A dataset gives numbered splits of its rows, in original units. Nothing here loads torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -29,6 +29,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class PublishedShifts:
+    """Shifted test images that come with a dataset, for the probe `shift`, which names them `published-NAME`."""
+
+    names: Sequence[str]
+    images: Callable[[str, int], Array]  # of a name and a severity from 1 to 5, in the order of the test rows
+
+
+@dataclass(frozen=True)
 class Split:
     """One train/test split of a dataset, in original units."""
 
@@ -45,6 +53,7 @@ class Split:
     gaps: bool = False  # whether NaN in the inputs is a missing value, which the mean of the rows that train fills
     features: Sequence[str] = ()  # the names of a table's features, where they have names
     law: "Law | None" = None  # the exact law of the targets given the inputs, where the dataset knows it
+    shifts: PublishedShifts | None = None  # shifted forms of the test images, where the dataset has them
 
     @property
     def test_share(self) -> float:

@@ -15,6 +15,7 @@ from bench.spec.sizes import MOST_SEEDS
 if TYPE_CHECKING:
     from bench.api import Dataset
 
+MOST_UNASKED = 10**9  # bytes of a dataset that is downloaded without being named
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 suite_option = click.option("--suite", metavar="SUITE", help="The datasets of a suite, with its options.")
 folder_option = click.option("--data", "folder", metavar="DIR", help="The folder to search first and to download to.")
@@ -67,7 +68,7 @@ def list_(names: Sequence[str], suite: str | None, folder: str | None, plugins: 
 @folder_option
 @plugin_option
 def fetch(names: Sequence[str], suite: str | None, folder: str | None, plugins: Sequence[str]) -> None:
-    """Download what is missing (all datasets, or those named) and verify it."""
+    """Download what is missing (those named, or all but very large ones) and verify it."""
     from bench.machine.data_files import data_folders
     from bench.machine.download import is_there
 
@@ -81,6 +82,10 @@ def fetch(names: Sequence[str], suite: str | None, folder: str | None, plugins: 
             continue
         if _found(dataset):
             echo(f"{name}: there already")
+            continue
+        size = sum(origin.size or 0 for origin in {file.origin for file in dataset.files})
+        if size > MOST_UNASKED and not names and not suite:
+            echo(f"{name}: left out, {size:,} bytes; for these: uqbench data fetch {name}")
             continue
         try:
             dataset.fetch(place)

@@ -3,7 +3,8 @@
 The networks of a cell are trained once and evaluated at the clean test images, at every corruption of them at every
 severity, and at foreign images that belong to no class. Images are changed in original units and scaled as the
 training images were. The same images and the same drawn functions serve all methods and all conditions of a seed, so
-differences are due to the method or to the shift alone.
+differences are due to the method or to the shift alone. Corruptions are computed, or, where the dataset comes with
+shifted images (`cifar10-c`), read: `published-NAME`.
 
 Conditions of the stored metrics: none and `all:0` for the clean images, `CORRUPTION:SEVERITY`, `all:SEVERITY` for the
 mean over the corruptions, and the name of a foreign set.
@@ -27,6 +28,7 @@ from bench.probes.base import DivergedError, Finding, Probe, TrainedSubject
 from bench.probes.score import forecast_of, kept_of, score_subject
 from bench.spec.protocol import CLOSED, Count
 
+PUBLISHED = "published-"
 Severity = Annotated[int, Field(ge=1, le=5, strict=True)]
 
 
@@ -43,7 +45,7 @@ class Shift(Probe):
     def __post_init__(self) -> None:
         for key, noun, known in (("corruptions", "corruption", CORRUPTIONS), ("foreign", "foreign set", FOREIGN)):
             for name in getattr(self, key):
-                if name not in known:
+                if name not in known and not (key == "corruptions" and name.startswith(PUBLISHED)):
                     raise ValueError(str(unknown_name(noun, name, known, f"probe.{key}")))
         for key in ("corruptions", "severities", "foreign"):
             if len(set(getattr(self, key))) < len(getattr(self, key)):
@@ -59,6 +61,12 @@ class Shift(Probe):
         low, high = float(split.test_x.min()), float(split.test_x.max())
         if low < 0 or high > 1:
             raise UserError(f"probe 'shift' needs pixels from 0 to 1, the test images have {low:g} to {high:g}")
+        offered = [] if split.shifts is None else [f"{PUBLISHED}{name}" for name in split.shifts.names]
+        for name in self.corruptions:
+            if name not in (*CORRUPTIONS, *offered):
+                if not offered:
+                    raise UserError(f"probe.corruptions: {name!r}: this dataset comes with no shifted images")
+                raise unknown_name("corruption", name, (*CORRUPTIONS, *offered), "probe.corruptions")
 
     def rows_drawn(self, test_rows: int) -> int:
         """Return the rows of all conditions."""
@@ -75,7 +83,7 @@ class Shift(Probe):
         for severity in self.severities:
             by_corruption = []
             for corruption in self.corruptions:
-                images = corrupted_test_images(original, corruption, severity, subject.seed)
+                images = _corrupted(subject, corruption, severity)
                 shifted = self._forecast(subject, images, f"under {corruption} of severity {severity}")
                 values = score(shifted, requested=subject.requested) | dict(_detection(clean, shifted))
                 metrics |= conditioned(values, f"{corruption}:{severity}")
@@ -110,6 +118,13 @@ class Shift(Probe):
             test_groups=None if groups is None else groups[kept],
         )
         return replace(subject, split=split, data=replace(subject.data, test_x=subject.data.inputs(split.test_x)))
+
+
+def _corrupted(subject: TrainedSubject, corruption: str, severity: int) -> Array:
+    """Return all test images under a corruption, read or computed."""
+    if corruption in CORRUPTIONS or subject.split.shifts is None:
+        return corrupted_test_images(subject.split.test_x, corruption, severity, subject.seed)
+    return subject.split.shifts.images(corruption.removeprefix(PUBLISHED), severity)
 
 
 def _detection(own: Forecast, other: Forecast) -> Iterator[tuple[str, float]]:
