@@ -168,7 +168,7 @@ def compare_methods(
     Without `metrics`, those that the suite lists.
     """
     from bench.stats import Settings, compare
-    from bench.store.comparable import require_comparable
+    from bench.store.comparable import require_comparable, rescored_versions
 
     frame, cells = results.frame, results.cells
     for name in datasets:
@@ -176,8 +176,9 @@ def compare_methods(
             raise unknown_name("dataset", name, set(cells["dataset"]), f"suite {results.suite}")
     if datasets:
         frame, cells = frame[frame["dataset"].isin(datasets)], cells[cells["dataset"].isin(datasets)]
-    require_comparable(cells.to_dict("records"), results.baseline, (a, b))
     chosen = _metrics_of(results, metrics, (a, b))
+    names, versions = [metric.name for metric in chosen], rescored_versions(results.store)
+    require_comparable(cells.to_dict("records"), results.baseline, (a, b), names, versions)
     return compare(frame, a, b, chosen, cells=cells, settings=settings or Settings())
 
 
@@ -201,11 +202,13 @@ def rank_methods(
 ) -> Rankings:
     """Rank methods (all by default) over the datasets of a suite, by every metric that the suite lists."""
     from bench.stats import Settings, rank
-    from bench.store.comparable import require_comparable
+    from bench.store.comparable import require_comparable, rescored_versions
 
-    require_comparable(results.cells.to_dict("records"), results.baseline, methods)
+    suitable = _metrics_of(results, metrics, methods)
+    names, versions = [metric.name for metric in suitable], rescored_versions(results.store)
+    require_comparable(results.cells.to_dict("records"), results.baseline, methods, names, versions)
     rankings, left_out = [], []
-    for metric in _metrics_of(results, metrics, methods):
+    for metric in suitable:
         try:
             chosen = list(methods) or None
             ranking = rank(results.frame, metric, methods=chosen, cells=results.cells, settings=settings or Settings())

@@ -170,12 +170,13 @@ def _print_merged(done: "Merged") -> None:
 
 def _print_comparable(store: str) -> None:
     """Say which methods of each suite may be compared now."""
-    from bench.store.comparable import differences
+    from bench.store.comparable import differences, rescored_versions
 
     with closing(_opened(store, None)) as opened:
+        versions = rescored_versions(opened)
         for name, record in opened.suites().items():
             cells = opened.cells(name)
-            found = differences(cells, record["baseline"])
+            found = differences(cells, record["baseline"], versions=versions)
             for each in found:
                 echo(plain(f"not comparable: {name}: {each}"))
             odd = {(each.dataset, each.method) for each in found}

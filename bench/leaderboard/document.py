@@ -120,6 +120,7 @@ def _row(row: Row, again: Rerun) -> dict[str, Any]:
         **_sources(row),
         "cpu_seconds": row.cpu_seconds,
         "rerun": again.lines,
+        **({"submission": dict(row.submission)} if row.submission else {}),
     }
 
 

@@ -1,5 +1,6 @@
 """The rows of a leaderboard: one method on one dataset of a suite, listed or not, and why not."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import pandas as pd
 from bench.spec.spec import CellSpec
 from bench.store.provenance import Provenance, provenance
 
-COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds", "configurations")
+COLUMNS = ("key", "spec", "status", "environment", "seed", "finished", "cpu_seconds", "configurations", "training")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Row:
     finished: float  # when the last one was
     cpu_seconds: float  # of a cell, mean; NaN where it is not known
     configurations: int = 1  # the most that the search of one of its cells tried; 1: no search
+    submission: Mapping[str, Any] | None = None  # of predictions made elsewhere: who, how, when, what they report
 
     @property
     def specs(self) -> tuple[CellSpec, ...]:
@@ -97,7 +99,8 @@ def list_rows(suite: str, cells: pd.DataFrame) -> tuple[list[Row], list[Unlisted
         ends = (min(times, default=0.0), max(times, default=0.0))
         cost = sum(costs) / len(costs) if costs else float("nan")
         tried = max(int(record["configurations"]) for record in finished)
-        rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost, tried))
+        submission = _submission([record["training"] for record in finished])
+        rows.append(Row(*place, len(records), sources, seeds, dict(states), *ends, cost, tried, submission))
     return rows, unlisted
 
 
@@ -136,6 +139,22 @@ def _search_note(rows: Sequence[Row]) -> str:
         for tried, names in sorted(methods.items(), reverse=True)
     )
     return f"configurations that a search tried for each result: {counts}"
+
+
+def _submission(records: Sequence[Any]) -> dict[str, Any] | None:
+    """Return what cells record of the predictions that were submitted; dates and reported values of all of them."""
+    texts = dict.fromkeys(text for text in records if isinstance(text, str) and '"submission"' in text)
+    found = [record["submission"] for record in map(json.loads, texts) if isinstance(record.get("submission"), dict)]
+    if not found:
+        return None
+    dates = sorted({str(each.get("submitted", "")) for each in found})
+    reported: dict[str, list[str]] = {}
+    for each in found:
+        for name, value in dict(each.get("reported") or {}).items():
+            values = reported.setdefault(str(name), [])
+            values += [str(value)] * (str(value) not in values)
+    together = {name: ", ".join(values) for name, values in reported.items()}
+    return {**found[0], "submitted": " and ".join(dates[:1] + dates[1:][-1:]), "reported": together}
 
 
 def _state(status: Any) -> str:

@@ -40,11 +40,18 @@ def test_each_difference_is_named_with_its_method(reason: str) -> None:
     (found,) = differences(cells, "one")
     assert (found.dataset, found.method, found.reason) == ("houses", "mine", reason)
     assert not differences(cells, "one", ["one", "two"])
-    if reason in (ROWS, HARNESS):
-        with pytest.raises(UserError, match="not comparable: houses: mine has"):
-            require_comparable(cells, "one")
-    else:
-        assert require_comparable(cells, "one") == [found]
+    with pytest.raises(UserError, match=f"not comparable: houses: mine has {reason}; "):
+        require_comparable(cells, "one")
+    require_comparable(cells, "one", ["one", "two"])
+
+
+def test_versions_count_for_the_metrics_that_are_compared_as_they_are_after_rescoring() -> None:
+    cells = [cell("one") | {"key": "k"}, CHANGED[METRICS]]
+    require_comparable(cells, "one", metrics=["rmse", "nll"])
+    require_comparable(cells, "one", metrics=["crps"], versions={"k": {"crps": "2"}})
+    for versions in ({}, {"other": {"crps": "2"}}, {"k": {"crps": "3"}}):
+        with pytest.raises(UserError, match="mine has other versions of metrics; 'uqbench rescore' brings"):
+            require_comparable(cells, "one", metrics=["crps@group=north"], versions=versions)
 
 
 def test_what_a_suite_may_change_for_one_method_is_no_difference() -> None:
