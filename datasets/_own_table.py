@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bench.api import Array, Dataset, Split, Task, UserError, find_file, unknown_name
+from bench.api import Array, Blocks, Dataset, Split, Task, UserError, find_file, unknown_name
 from bench.datasets._embedded import tenth
 from bench.datasets._encoding import (
     Categories,
@@ -118,6 +118,7 @@ class OwnTable(Dataset):
             count=count,
             gaps=bool(np.isnan(train_x).any() or np.isnan(test_x).any()),
             features=tuple(feature for each in encodings for feature in each.features),
+            blocks=self._blocks(table, train),
         )
 
     def _table(self) -> tuple[Table, str]:
@@ -163,6 +164,12 @@ class OwnTable(Dataset):
         ordered = [name for name in names if not np.isnan(table.columns[name].numbers).any()]
         check_number(split, len(ordered), f"{self.where} has {len(ordered)} features, so {len(ordered)} gap splits")
         return *gap_indices(table.columns[ordered[split]].numbers), len(ordered)
+
+    def _blocks(self, table: Table, train: Array) -> Blocks | None:
+        """Return which training rows are held out together: those of a group, or the latest."""
+        if self.splits == "grouped":
+            return Blocks(groups_of(table, self.by)[train])
+        return Blocks(_moments(table, self.by)[train], ordered=True) if self.splits == "time" else None
 
 
 def _and(target: str, *used: str) -> str:

@@ -37,8 +37,8 @@ SECTIONS = {
     "Wrappers": "Wrapper HeldOut PluginSpec",
     "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma NormalMixture Quantiles Mixture "
     "ClassPrediction Probabilities Logits Dirichlet Sets",
-    "Datasets": "Dataset Law Replication Split PublishedShifts Problem Task Array File find_file missing_file "
-    "verified_file data_folders download extract by_hand read_array_file import_torchvision corruptions",
+    "Datasets": "Dataset Law Replication Split Blocks PublishedShifts Problem Task Array File find_file "
+    "missing_file verified_file data_folders download extract by_hand read_array_file import_torchvision corruptions",
     "Networks": "Network Hidden unchanged",
     "Metrics": "Metric Forecast",
     "Reports": "Report Results Curves Kept Section Block Text Facts Table Figure "

@@ -5,6 +5,7 @@ from bench.api import corruptions as corruptions
 from bench.api import style as style
 from bench.api.base_method import BaseMethod as BaseMethod
 from bench.api.dataset import Array as Array
+from bench.api.dataset import Blocks as Blocks
 from bench.api.dataset import Dataset as Dataset
 from bench.api.dataset import Problem as Problem
 from bench.api.dataset import PublishedShifts as PublishedShifts

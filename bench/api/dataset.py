@@ -29,6 +29,18 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Which training rows are held out together, for validation, calibration and the folds of a search.
+
+    Rows with the same value are one block: a group, or a moment. `ordered`: the rows that are held out have larger
+    values than those that train.
+    """
+
+    of_rows: Array
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
 class PublishedShifts:
     """Shifted test images that come with a dataset, for the probe `shift`, which names them `published-NAME`."""
 
@@ -53,6 +65,7 @@ class Split:
     gaps: bool = False  # whether NaN in the inputs is a missing value, which the mean of the rows that train fills
     features: Sequence[str] = ()  # the names of a table's features, where they have names
     law: "Law | None" = None  # the exact law of the targets given the inputs, where the dataset knows it
+    blocks: Blocks | None = None  # of the training rows; None: rows are held out at random
     shifts: PublishedShifts | None = None  # shifted forms of the test images, where the dataset has them
 
     @property

@@ -138,6 +138,8 @@ def _plan_dataset(
             wrapper = method if isinstance(method, Wrapper) else None
             if wrapper is not None:
                 _check_wrapper(suite.protocol_for(name, label), wrapper, len(splits[0].train_x))
+            for split in loaded.values():
+                _check_blocks(suite.protocol_for(name, label), wrapper, split)
             specs = [
                 build_spec(suite, registry, (name, dataset), (label, method), prints[number], seed)
                 for seed, number in enumerate(numbers)
@@ -172,6 +174,20 @@ def _check_protocol(protocol: Protocol, network: Network, split: Split) -> None:
     by = protocol.search_by
     if protocol.search != "none" and by in ("crps", "nll_mixture") and split.task == "classification":
         raise UserError(f'search_by = "{by}" is for regression; classes can be searched by "nll" or "loss"')
+
+
+def _check_blocks(protocol: Protocol, wrapper: Wrapper | None, split: Split) -> None:
+    """Raise if the training rows have too few groups, or moments, for what is held out of them."""
+    if split.blocks is None:
+        return
+    from bench.training.rows import calibration_folds, held_out, search_folds  # they need torch
+
+    rows = len(split.train_x)
+    held_out(rows, protocol, 0, split.blocks)
+    if protocol.search != "none":
+        search_folds(rows, protocol, 0, split.blocks)
+    if wrapper is not None and wrapper.folds:
+        calibration_folds(rows, protocol, 0, wrapper.folds, split.blocks)
 
 
 def _check_changes(suite: Suite, label: str, method: BaseMethod) -> None:
@@ -300,5 +316,8 @@ def fingerprint(split: Split, seen: dict[int, str] | None = None) -> str:
     if split.test_groups is not None:
         names = "\n".join(str(name) for name in split.test_groups)
         parts.append(hashlib.blake2b(names.encode(), digest_size=16).hexdigest())
+    if split.blocks is not None:  # they decide which rows train
+        codes = np.ascontiguousarray(np.unique(split.blocks.of_rows, return_inverse=True)[1], dtype="<i8")
+        parts.append(f"{split.blocks.ordered}{hashlib.blake2b(codes.tobytes(), digest_size=16).hexdigest()}")
     about = f"{split.task} {split.classes} {' '.join(parts)}"
     return hashlib.blake2b(about.encode(), digest_size=16).hexdigest()

@@ -60,6 +60,8 @@ def _write(split: Split, number: int, folder: Path) -> dict[str, Any]:
     arrays = {name: getattr(split, name) for name in ("train_x", "train_y", "test_x", "test_y")}
     if split.test_groups is not None:
         arrays["test_groups"] = np.asarray(split.test_groups, dtype=np.str_)
+    if split.blocks is not None:
+        arrays["train_blocks"] = np.unique(split.blocks.of_rows, return_inverse=True)[1]
     if any(array.dtype.hasobject for array in arrays.values()):
         raise UserError("its arrays hold Python objects")
     path = folder / f"split-{number}.npz"

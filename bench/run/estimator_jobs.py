@@ -39,7 +39,7 @@ def _search(job: Job) -> Selection:
     tried = job.configurations()
     parts = [
         prepare(job.split, job.protocol, job.seed, "cpu", fold)
-        for fold in search_folds(len(job.split.train_x), job.protocol, job.seed)
+        for fold in search_folds(len(job.split.train_x), job.protocol, job.seed, job.split.blocks)
     ]
     losses = []
     for configuration in tried:
@@ -79,7 +79,9 @@ def _wrapped(job: Job, estimator: Estimator, whole: Prepared) -> tuple[TrainedSu
         if fold is None:
             parts.append(Part(_fitted(job, estimator, whole, job.seed).predictor, whole))
             continue
-        held = calibration_folds(len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds)[fold]
+        held = calibration_folds(len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds, job.split.blocks)[
+            fold
+        ]
         data = prepare(job.split, job.protocol, job.seed, "cpu", held)
         parts.append(Part(_fitted(job, estimator, data, stream(job.seed, "calibration", fold)).predictor, data))
     predictor = calibrated(job, parts, whole)

@@ -116,7 +116,11 @@ class _Data:
         """Return the rows of a job, or of one fold of its search."""
         place = (job.place, fold)
         if place not in self._prepared:
-            held = None if fold is None else search_folds(len(job.split.train_x), job.protocol, job.seed)[fold]
+            held = (
+                None
+                if fold is None
+                else search_folds(len(job.split.train_x), job.protocol, job.seed, job.split.blocks)[fold]
+            )
             self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
         return self._prepared[place]
 
@@ -126,7 +130,9 @@ class _Data:
             return self.of(job)
         place = (job.place, job.wrapper.folds, fold)
         if place not in self._prepared:
-            held = calibration_folds(len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds)[fold]
+            held = calibration_folds(
+                len(job.split.train_x), job.protocol, job.seed, job.wrapper.folds, job.split.blocks
+            )[fold]
             self._prepared[place] = prepare(job.split, job.protocol, job.seed, self._device, held)
         return self._prepared[place]
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bench.api import Array, ClassPrediction, Dataset, Prediction, Split
+from bench.api import Array, Blocks, ClassPrediction, Dataset, Prediction, Split
 from bench.errors import UserError
 from bench.plan.cells import checked
 from bench.spec.replication import check_replication
@@ -114,6 +114,8 @@ def _same(one: Split, other: Split) -> bool:
 
 def _equal(one: object, other: object) -> bool:
     """Return whether two fields are the same; missing values are the same as missing values."""
+    if isinstance(one, Blocks) and isinstance(other, Blocks):
+        return one.ordered == other.ordered and np.array_equal(one.of_rows, other.of_rows)
     numbers = isinstance(one, np.ndarray) and one.dtype.kind == "f"
     return np.array_equal(one, other, equal_nan=numbers)  # type: ignore[arg-type]  # anything can be an array
 

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.api import Array, ClassPrediction, Prediction, Split
+from bench.api import Array, Blocks, ClassPrediction, Prediction, Split
 from bench.api.law import Law, ScaledLaw
 from bench.api.tape import generator, stream
 from bench.errors import UserError
 from bench.metrics import TargetScale
 from bench.spec.protocol import Protocol
+from bench.training.blocks import block_folds, hold_out, part_of
 from bench.training.folds import folds
 from bench.training.member import Rows
 
@@ -49,43 +50,54 @@ class Prepared:
         return prediction.affine(1 / self.target_std, -self.target_mean / self.target_std)
 
 
-def held_out(rows: int, protocol: Protocol, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+def held_out(rows: int, protocol: Protocol, seed: int, blocks: Blocks | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Return the indices of the training rows, of the validation rows and of the calibration rows."""
-    order = torch.randperm(rows, generator=generator(seed, "validation"))
     held = min(max(1, round(protocol.validation * rows)), rows - 1) if protocol.validation else 0
     end = held + (min(max(1, round(protocol.calibration * rows)), rows - held - 1) if protocol.calibration else 0)
+    if blocks is not None:
+        return hold_out(blocks, held, end - held, seed)
+    order = torch.randperm(rows, generator=generator(seed, "validation"))
     train, validation, calibration = (part.sort().values for part in (order[end:], order[:held], order[held:end]))
     return train, validation, calibration
 
 
-def search_folds(rows: int, protocol: Protocol, seed: int) -> list[tuple[Tensor, Tensor]]:
+def search_folds(rows: int, protocol: Protocol, seed: int, blocks: Blocks | None = None) -> list[tuple[Tensor, Tensor]]:
     """Return the folds of a search, (training, held-out) rows each; calibration rows are in none of them.
 
     One fold alone holds out the validation rows.
     """
     if protocol.folds == 1:
-        return [held_out(rows, protocol, seed)[:2]]
+        return [held_out(rows, protocol, seed, blocks)[:2]]
     if not protocol.calibration:
-        return folds(rows, protocol.folds, seed)
-    train, validation, _ = held_out(rows, protocol, seed)
+        return _folds(rows, protocol.folds, seed, blocks)
+    train, validation, _ = held_out(rows, protocol, seed, blocks)
     usable = torch.cat([train, validation]).sort().values
-    return [(usable[one], usable[other]) for one, other in folds(len(usable), protocol.folds, seed)]
+    own = None if blocks is None else part_of(blocks, usable)
+    return [(usable[one], usable[other]) for one, other in _folds(len(usable), protocol.folds, seed, own)]
 
 
-def calibration_folds(rows: int, protocol: Protocol, seed: int, count: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+def calibration_folds(
+    rows: int, protocol: Protocol, seed: int, count: int, blocks: Blocks | None = None
+) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Return the training, validation and calibration rows of each fold of a wrapper, which calibrates on all folds.
 
     They are of all rows, whatever the suite sets aside for calibration. Early stopping must not see the part that is
     held out: it has its own share of the others.
     """
     found = []
-    for number, (kept, held) in enumerate(folds(rows, count, stream(seed, "calibration"))):
-        own = held_out(len(kept), replace(protocol, calibration=0.0), stream(seed, "calibration", number))
+    for number, (kept, held) in enumerate(_folds(rows, count, stream(seed, "calibration"), blocks)):
+        inner = None if blocks is None else part_of(blocks, kept)
+        share = replace(protocol, calibration=0.0)
+        own = held_out(len(kept), share, stream(seed, "calibration", number), inner)
         train, validation = (kept[part] for part in own[:2])
         if protocol.refit:
             train, validation = kept, kept[:0]
         found.append((train, validation, held))
     return found
+
+
+def _folds(rows: int, count: int, seed: int, blocks: Blocks | None) -> list[tuple[Tensor, Tensor]]:
+    return folds(rows, count, seed) if blocks is None else block_folds(blocks, count, seed)
 
 
 def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequence[Tensor] | None = None) -> Prepared:
@@ -94,7 +106,7 @@ def prepare(split: Split, protocol: Protocol, seed: int, device: str, fold: Sequ
     A fold has training and validation rows, and calibration rows where it is one of `calibration_folds`.
     """
     none = torch.empty(0, dtype=torch.long)
-    parts = (*fold, none)[:3] if fold else held_out(len(split.train_x), protocol, seed)
+    parts = (*fold, none)[:3] if fold else held_out(len(split.train_x), protocol, seed, split.blocks)
     train, validation, calibration = parts
     if protocol.refit and fold is None:
         train, validation = torch.cat([train, validation]).sort().values, none

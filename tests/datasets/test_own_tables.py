@@ -362,3 +362,23 @@ def test_a_table_with_everything_passes_the_checks_of_a_dataset(tmp_path: Path) 
     for check in checks:
         if check.name in ("arrays", "same-rows", "splits-differ", "repeats", "split-count", "disjoint", "isolated"):
             check.function(subject)
+
+
+@pytest.mark.parametrize("splits", ["grouped", "time"])
+def test_validation_rows_are_of_other_groups_or_later(splits: str, tmp_path: Path) -> None:
+    table = houses()
+    path = written(table, tmp_path / "houses.csv")
+    by = "agent" if splits == "grouped" else "sold"
+    options = {"categories": "one-hot", "missing": "impute", "categorical": ["zone"], "ignore": ["sold", "agent"]}
+    split = make("csv", path, target="price", splits=splits, by=by, **options).load(1)
+    rows = prepare(split, Protocol(validation=0.2), 0, "cpu").rows
+    of_price = dict(zip(table["price"].round(9), table[by], strict=True))
+    train, validation = (
+        [of_price[round(float(split.train_y[row]), 9)] for row in part.tolist()]
+        for part in (rows.train, rows.validation)
+    )
+    assert validation
+    if splits == "grouped":
+        assert not set(train) & set(validation)
+    else:
+        assert max(train) < min(validation)

@@ -180,6 +180,7 @@ def _case(
         test_y=split.test_y[: min(len(rows), probe.batch)],
         test_truth=None,
         test_groups=None,
+        blocks=None,
     )
     on_host = prepare(few, subject.protocol, subject.seed, "cpu")
     data = on_host if device == "cpu" else prepare(few, subject.protocol, subject.seed, device)
