@@ -13,6 +13,7 @@ from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
 from bench.reports._forest import forest
 from bench.reports._page_tests import page_tests
+from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
 from bench.reports._standings import Board, Standing, boards
 from bench.reports._words import arrow, decimals, lead_metrics, methods_of, rounded
 
@@ -114,16 +115,22 @@ def _table(
     methods.sort(key=lambda m: (not first[m].whole, first[m].loss) if m in first else (True, math.inf))
     data: dict[str, list[str]] = {"method": [f"{m}\n(baseline)" if m == base else m for m in methods]}
     bold, numbers = set(), []
-    for column, board in enumerate(own, start=1):
+    scaled = recalibrations(results).column(own[0].metric.task, _datasets(own))
+    for board in own:
         places = decimals(*zip(*[_widths(board.standings[m]) for m in methods if m in board.standings], strict=True))
         places = min(places, 1) if board.percent else places
         unit = " (%)" if board.percent else ""
+        column = len(data)
         data[f"{board.metric.name} {arrow(board.metric)}{unit}"] = [
             _cell(board, m, places, base) if m in board.standings else "–" for m in methods
         ]
         best = board.best()
         bold |= {(methods.index(best), column)} if best and not (board.percent and best == base) else set()
         numbers += [(m, board.metric.name, *_tidy(one)) for m, one in board.standings.items()]
+        if scaled is not None and board.headline.group == "calibration":
+            data[scaled.name] = column_cells(scaled, methods)
+            numbers += [(*each, *[math.nan] * 8) for each in column_numbers(scaled, methods)]
+    asides = {scaled.name: scaled.note} if scaled is not None and scaled.name in data else {}
     prices = {
         "training (x epochs)": [_training(costs.get(m)) for m in methods],
         "passes T": [numbers_text(costs[m].passes) if m in costs else "–" for m in methods],
@@ -133,9 +140,9 @@ def _table(
         data["latency (ms per 1,000 rows)"] = [rounded(costs[m].latency, 2) if m in costs else "–" for m in methods]
     columns = ["method", "metric", "value", "95 % low", "95 % high", "difference", "difference low"]
     columns += ["difference high", "datasets better", "datasets worse", "datasets tested"]
-    caption = _caption(results, own, base)
+    caption = " ".join([_caption(results, own, base), *([explained(scaled)] if scaled is not None and asides else [])])
     tidy = pd.DataFrame(numbers, columns=columns)
-    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy)
+    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, asides=asides)
 
 
 def _caption(results: Results, own: Sequence[Board], base: str | None) -> str:

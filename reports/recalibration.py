@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.api import Block, Report, Results, Section, Table, Text, catalogue, stats
+from bench.api import Block, Report, Results, Section, Table, Text, catalogue
+from bench.reports._recalibrated import recalibrations
 from bench.reports._words import arrow, methods_of
 
 RAW = "raw"
@@ -16,26 +17,30 @@ class Recalibration(Report):
 
     order = 28
     datasets: int = 6
-    repeats: int = 5
 
     def section(self, results: Results) -> Section | None:
         """Return the tables, or None where no validation predictions are stored."""
-        cells = results.cells
-        chosen = sorted(cells["dataset"].unique())[: self.datasets]
-        values = stats.recalibration_frame(cells[cells["dataset"].isin(chosen)], results.kept, self.repeats)
-        if values.empty:
+        found = recalibrations(results)
+        if found.values.empty:
             return None
+        every = sorted(found.values["dataset"].unique())
+        values = found.values[found.values["dataset"].isin(every[: self.datasets])]
         blocks: list[Block] = []
         for (dataset, metric), rows in values.groupby(["dataset", "metric"], sort=False):
             if (table := _table(str(dataset), str(metric), rows, methods_of(values))) is not None:
                 blocks.append(table)
         introduction = (
-            f"Means over the first {self.repeats} repeats of stored predictions: raw, and with a correction fitted "
-            "on validation rows (variance or temperature and vector scaling, isotonic regression, split conformal "
-            "intervals or sets of 95 %). Early stopping and the observation noise have seen these rows, too, so a "
-            "corrected value is no result of a method: rankings and tests use raw values alone."
+            f"Means of stored predictions, raw and with a correction fitted on {found.fitted_on} (variance or "
+            "temperature and vector scaling, isotonic regression, split conformal intervals or sets of 95 %). Early "
+            "stopping and the observation noise have seen these rows, too, so a corrected value is no result of a "
+            "method: rankings and tests use raw values alone."
         )
-        rest = cells["dataset"].nunique() - len(chosen)
+        regression = values[values["metric"] == "mace"]
+        skipped = set(regression["dataset"]) - set(regression[regression["correction"] == "isotonic"]["dataset"])
+        introduction += f" Without isotonic regression, which takes long there: {', '.join(sorted(skipped))}." * bool(
+            skipped
+        )
+        rest = len(every) - self.datasets
         more = f" {rest} more datasets are not shown." * (rest > 0)
         return Section("Recalibration after the fact", [Text(introduction + more), *blocks])
 
@@ -55,4 +60,4 @@ def _table(dataset: str, metric: str, rows: pd.DataFrame, methods: list[str]) ->
     return Table(caption, data, name=f"recalibration-{dataset}-{metric}", folded=metric not in FIRST)
 
 
-FIRST = frozenset({"quantile_error", "ece", "nll_mixture", "nll_categorical"})  # open; the others are folded
+FIRST = frozenset({"mace", "ece", "nll_mixture", "nll_categorical"})  # open; the others are folded

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,16 +20,19 @@ from bench.api import (
     pit_values,
     quantile_curve,
     reliability_curve,
+    stats,
     style,
 )
 from bench.reports._lost_cells import best_method, lost_cells
 from bench.reports._predictions import Predicted, left_out, predictions
+from bench.reports._recalibrated import recalibrations
 from bench.reports._words import band
 
 LEVELS = 21
 BINS = 10
 FEWEST_ROWS = 10  # of a bin that is drawn
 MOST_PANELS, MOST_COLUMNS = 25, 5
+LINE_POINTS = 10.5  # from one line of a panel's text to the next
 DRAWS, NOISE = "draws alone", "with observation noise"
 ECE = "ece"  # stored metrics: the errors printed in the panels are those of all seeds
 QUANTILE_ERRORS = {DRAWS: "quantile_error", NOISE: "quantile_error_noise"}
@@ -57,6 +61,7 @@ class Diagram:
     method: str
     lines: Mapping[str, Line]
     errors: Mapping[str, float]
+    scaled: float = math.nan  # the error after a scaling that was fitted on validation rows
     histogram: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -80,13 +85,17 @@ class Reliability(Report):
             found = [_of_classes(one, errors) if one.classes else _of_numbers(one, errors) for one in predicted]
             diagrams = sorted((one for one in found if one is not None), key=lambda one: one.error)
             if diagrams:
-                figures.append(self._figure(dataset, diagrams, lost.get(dataset, set())))
+                task = "classification" if predicted[0].classes else "regression"
+                column = recalibrations(results).column(task, [dataset])
+                figures.append(self._figure(dataset, _with_scaled(diagrams, column), lost.get(dataset, set()), column))
         if not figures:
             return None
         rest = left_out(results, len(figures)).strip()
         return Section("Reliability and calibration", [Text(f"{INTRODUCTION} {rest}".strip()), *figures])
 
-    def _figure(self, dataset: str, diagrams: Sequence[Diagram], lost: set[str]) -> Figure:
+    def _figure(
+        self, dataset: str, diagrams: Sequence[Diagram], lost: set[str], scaled: stats.ScaledColumn | None
+    ) -> Figure:
         drawn, classes = diagrams[:MOST_PANELS], diagrams[0].histogram.size > 0
         with style.house_style():
             most = math.ceil(len(drawn) / math.ceil(len(drawn) / MOST_COLUMNS))  # rows equally long
@@ -101,7 +110,8 @@ class Reliability(Report):
             handles, names = max((axis.get_legend_handles_labels() for axis in axes), key=lambda found: len(found[1]))
             figure.legend(handles, names, loc="outside lower center", ncols=len(names), handlelength=2.6)
         hidden = f" {len(diagrams) - len(drawn)} more methods are in the data." if len(diagrams) > len(drawn) else ""
-        caption = f"{style.title(dataset)}: {self._words(diagrams, classes, lost)}{hidden}"
+        recalibrated = f" Scaled, in italics: {scaled.scaling.metric} {scaled.after}." if scaled is not None else ""
+        caption = f"{style.title(dataset)}: {self._words(diagrams, classes, lost)}{hidden}{recalibrated}"
         name = "reliability" if classes else "calibration"
         return Figure(f"{name}-{dataset}", caption, figure, _numbers(diagrams, classes))
 
@@ -123,6 +133,12 @@ class Reliability(Report):
             "share of observations below each predicted quantile (bands: 95 % interval of the mean over up to "
             f"{self.seeds} seeds), in the order of the mean distance to the diagonal. Closest: {'; '.join(findings)}."
         )
+
+
+def _with_scaled(diagrams: Sequence[Diagram], column: stats.ScaledColumn | None) -> list[Diagram]:
+    """Add what a scaling makes of the errors; the order stays that of the raw ones."""
+    known = {} if column is None else column.pairs
+    return [replace(one, scaled=known.get(one.method, (math.nan, math.nan))[1]) for one in diagrams]
 
 
 def _stored_errors(results: Results) -> dict[tuple[str, str, str], float]:
@@ -151,7 +167,7 @@ def _of_classes(one: Predicted, stored: Mapping[tuple[str, str, str], float]) ->
     line = Line(x, share, np.maximum(share - half, 0), np.minimum(share + half, 1))
     bars = np.append(total[: BINS - 1], total[BINS - 1 :].sum()) / total.sum()  # confidence 1 belongs to the last
     error = stored.get((one.dataset, one.method, ECE), float(np.mean(errors)))
-    return Diagram(one.method, {"ECE": line}, {"ECE": error}, bars)
+    return Diagram(one.method, {"ECE": line}, {"ECE": error}, histogram=bars)
 
 
 def _ece(confidence: Array, right: Array) -> float:
@@ -192,6 +208,12 @@ def _panel(axis: Axes, diagram: Diagram) -> None:
         if not classes:  # in one colour for all panels
             axis.plot([], [], color=style.INK, linewidth=1.4, linestyle=drawn["linestyle"], label=kind)
     axis.text(0.05, 0.95, "\n".join(texts), transform=axis.transAxes, va="top", fontsize=8)
+    if math.isfinite(diagram.scaled):
+        below = (0, -LINE_POINTS * len(texts))
+        look_of_text: dict[str, Any] = {"fontsize": 8, "style": "italic", "color": style.SOFT, "va": "top"}
+        axis.annotate(
+            f"scaled {diagram.scaled:.3f}", (0.05, 0.95), below, "axes fraction", "offset points", **look_of_text
+        )
     axis.set_title(style.short(diagram.method), fontsize=8)
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1)
@@ -202,10 +224,13 @@ def _panel(axis: Axes, diagram: Diagram) -> None:
 
 def _numbers(diagrams: Sequence[Diagram], classes: bool) -> pd.DataFrame:
     first = "confidence" if classes else "predicted probability"
+    recalibrated = any(math.isfinite(one.scaled) for one in diagrams)
     parts = []
     for one in diagrams:
         for kind, line in one.lines.items():
             columns = {first: line.x, "observed share": line.share, "95 % low": line.low, "95 % high": line.high}
             about = {"method": one.method, **({} if classes else {"variance": kind}), **columns}
-            parts.append(pd.DataFrame({**about, "ECE" if classes else "quantile error": one.errors[kind]}))
+            errors = {"ECE" if classes else "quantile error": one.errors[kind]}
+            errors |= {"recalibrated": one.scaled} if recalibrated else {}
+            parts.append(pd.DataFrame({**about, **errors}))
     return pd.concat(parts, ignore_index=True)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from bench.api import Block, Metric, Report, Results, Section, Table, Text, decl
 from bench.reports._left_out import explain
 from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
+from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
 from bench.reports._words import arrow, methods_of, metrics_of
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
@@ -32,7 +33,8 @@ class Summary(Report):
         if not any(chosen.values()):
             return None
         tested = [one for one in page_tests(results).tested.values() if results.baseline in one.tests.methods]
-        blocks: list[Block] = [Text(_introduction(results, tested))]
+        blocks: list[Block] = []
+        beside: dict[str, str] = {}
         marks = _marks(str(results.baseline), tested)
         by = frame.assign(finite=np.isfinite(frame["value"])).groupby(["dataset", "metric", "method"])
         groups, finite = by["value"], by["finite"].sum()
@@ -47,9 +49,10 @@ class Summary(Report):
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 cells = {method: planned[dataset, method] for method in methods}
                 baseline = results.baseline if dataset in marks else None
-                blocks.append(
-                    _table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline)
-                )
+                table = _table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline)
+                scaled = recalibrations(results).column(metrics[0].task, [dataset]) if _calibrated(metrics) else None
+                blocks.append(table if scaled is None else _with_scaled(table, scaled))
+                beside |= {} if scaled is None else {scaled.name: explained(scaled)}
                 gaps = [
                     (method, metric)
                     for metric in metrics
@@ -58,7 +61,8 @@ class Summary(Report):
                 ]
                 if reasons := explain(results.cells, dataset, gaps):
                     blocks.append(Text(reasons))
-        return Section("Results by dataset", blocks)
+        introduction = " ".join([_introduction(results, tested), *beside.values()])
+        return Section("Results by dataset", [Text(introduction), *blocks])
 
 
 def _introduction(results: Results, tested: Sequence[Tested]) -> str:
@@ -137,6 +141,26 @@ def _table(
     caption = f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})"
     paper = _paper_caption(dataset, seeds, baseline)
     return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy, paper_caption=paper)
+
+
+def _calibrated(metrics: Sequence[Metric]) -> bool:
+    """Whether a table shows calibration."""
+    return any(metric.family == "calibration" for metric in metrics)
+
+
+def _with_scaled(table: Table, scaled: stats.ScaledColumn) -> Table:
+    """Add what a scaling fitted on validation rows makes of the calibration, as a column beside the results."""
+    methods = list(table.data["method"])
+    extra = [(*each, math.nan, math.nan, "") for each in column_numbers(scaled, methods)]
+    assert table.numbers is not None
+    numbers = pd.concat([table.numbers, pd.DataFrame(extra, columns=table.numbers.columns)], ignore_index=True)
+    return replace(
+        table,
+        data=table.data.assign(**{scaled.name: column_cells(scaled, methods)}),
+        numbers=numbers,
+        paper_caption=f"{table.paper_caption} {explained(scaled)}",
+        asides={scaled.name: scaled.note},
+    )
 
 
 def _paper_caption(dataset: str, seeds: int, baseline: str | None) -> str:

@@ -104,6 +104,9 @@ class Table:
     It is also written as CSV and LaTeX. `numbers` is what the CSV holds instead, where cells of the table hold more
     than one number ("1.2 ± 0.3"). In a paper no text stands around a table: `paper_caption` says there what its marks
     mean; names of methods, datasets and metrics in backquotes (`mc-dropout`) are printed as their titles.
+
+    `asides` are columns that stand beside the results and are none of them, each with a note that says what it is:
+    they are printed muted, and the page shows the note at the head of the column.
     """
 
     caption: str
@@ -113,6 +116,7 @@ class Table:
     numbers: "pd.DataFrame | None" = None
     folded: bool = False  # for those who want to know: closed until it is opened
     paper_caption: str = ""  # in LaTeX; by default the caption
+    asides: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

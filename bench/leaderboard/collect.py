@@ -16,11 +16,12 @@ from bench.history.series import Label, read_series
 from bench.leaderboard.boards import Board, Selection, dataset_board
 from bench.leaderboard.frozen import Frozen
 from bench.leaderboard.overall import overall_board
+from bench.leaderboard.recalibrated import Columns, recalibrated_columns
 from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.leaderboard.score_histograms import ScoreHistogram, score_histograms
 from bench.metrics import Metric, catalogue, declaration, find_declaration
 from bench.plugins.registry import PluginSource
-from bench.stats import CellCounts, Settings, StoredRows, methods_with_equal_draws
+from bench.stats import CellCounts, ScaledColumn, Settings, StoredRows, methods_with_equal_draws
 from bench.stats.stored_rows import ARRAYS
 from bench.store.results import StoredResults
 from bench.store.store import Store
@@ -55,6 +56,7 @@ class Leaderboard:
     version: str = ""  # under which it is published
     frozen: Frozen | None = None  # the version that it continues
     scores: Mapping[tuple[str, str, str], Mapping[str, ScoreHistogram]] = field(default_factory=dict)
+    recalibrated: Columns = field(default_factory=dict)
 
     @cached_property
     def updated(self) -> float:
@@ -92,6 +94,7 @@ def collect(
     remarks: dict[str, dict[str, None]] = {}
     stored: set[str] = set()
     scores: dict[tuple[str, str, str], dict[str, ScoreHistogram]] = {}
+    recalibrated: dict[tuple[str, str], ScaledColumn] = {}
     for name in dict.fromkeys(suites or known):
         results = StoredResults(store, name)
         stored |= set(results.columns.metrics)
@@ -107,6 +110,7 @@ def collect(
                 remarks.setdefault(str(remark["dataset"]), {})[str(remark["text"])] = None
         boards += _boards(listed, results, names, tasks, settings, frozen)
         scores |= score_histograms(listed, names, store.load_arrays)
+        recalibrated |= recalibrated_columns(results, listed, names, tasks)
     # Suites with most rows come first.
     sizes = Counter(row.suite for row in rows)
     about.sort(key=lambda suite: (-sizes[suite.name], suite.name))
@@ -120,7 +124,9 @@ def collect(
     content = (tuple(rows), tuple(unlisted), tuple(boards))
     texts = {dataset: tuple(own) for dataset, own in remarks.items()}
     kept = (store.plugins(), frozen.version if frozen else version, frozen)
-    return Leaderboard(tuple(about), declarations, *content, history, tasks, texts, settings, *kept, scores)
+    return Leaderboard(
+        tuple(about), declarations, *content, history, tasks, texts, settings, *kept, scores, recalibrated
+    )
 
 
 def _history(store: Store, rows: Sequence[Row], metrics: Mapping[str, Sequence[str]]) -> Histories:

@@ -11,14 +11,17 @@ from bench.leaderboard.against import Against
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.method_summaries import MethodSummary
+from bench.leaderboard.recalibrated import column_beside
 from bench.leaderboard.score_histograms import ScoreHistogram, is_of_scores
 from bench.leaderboard.view_files import view_name
 from bench.metrics import Metric, condition
+from bench.stats import ScaledColumn
 from bench.web.names import better_values, metric_name
 from bench.web.numbers import decimal_places, format_interval, format_number
 from bench.web.svg import Axis, draw_interval, draw_lanes, draw_scale, fit_axis, grid_background
 
 NOTHING = Markup("")
+MOST_DECIMALS = 4  # of values after a scaling, whose differences may be tiny
 ARROWS = {"lower": "↓ better", "higher": "↑ better"}
 MANY_GROUPS = 12  # lanes that fit a table; with more groups their letters are printed
 Places = Mapping[Any, "Mapping[str, Cell]"]  # by suite, metric, device and dataset, then by method
@@ -88,6 +91,7 @@ class BoardView:
     own: Column
     gap: Column  # differences to the best
     scores: tuple[tuple[EntryView, ScoreHistogram], ...] = ()  # behind a detection, in the order of the lines
+    recalibrated: ScaledColumn | None = None  # beside calibration on one dataset
 
     @property
     def name(self) -> str:
@@ -103,6 +107,17 @@ class BoardView:
     def overall(self) -> bool:
         """Whether it is over all datasets."""
         return self.board.dataset is None
+
+    @property
+    def recalibrated_texts(self) -> dict[str, tuple[str, str]]:
+        """The raw and the scaled value of each method, as text."""
+        pairs = {} if self.recalibrated is None else self.recalibrated.pairs
+        decimals = min(
+            decimal_places((raw, min(raw, new), max(raw, new)) for raw, new in pairs.values()), MOST_DECIMALS
+        )
+        return {
+            name: (format_number(raw, decimals), format_number(new, decimals)) for name, (raw, new) in pairs.items()
+        }
 
     @property
     def data(self) -> str:
@@ -162,6 +177,8 @@ def board_views(found: Leaderboard, summaries: Mapping[str, MethodSummary]) -> l
         places.setdefault((board.suite, board.metric, None, board.dataset), own)
     boards = enumerate(found.boards)
     views = [_view(f"b{n}", board, found.metrics[board.metric], places, summaries) for n, board in boards]
+    beside = [column_beside(view.board, view.metric, found.recalibrated) for view in views]
+    views = [replace(view, recalibrated=column) for view, column in zip(views, beside, strict=True)]
     return [_with_scores(view, found) for view in views]
 
 

@@ -13,8 +13,10 @@ from bench.json_values import without_nan
 from bench.leaderboard.boards import Board, Entry
 from bench.leaderboard.collect import Leaderboard
 from bench.leaderboard.document import FORMAT, board_content, line_content, metric_content, row_sources
+from bench.leaderboard.recalibrated import column_beside, column_content
 from bench.leaderboard.score_histograms import is_of_scores
 from bench.metrics import condition
+from bench.stats import ScaledColumn
 from bench.web.dates import iso_time
 from bench.web.names import file_name
 
@@ -53,7 +55,10 @@ def view_files(found: Leaderboard, views: Iterable[Sequence[Board]], methods: It
     files: Files = {}
     for boards in views:
         name = view_name(boards)
-        files[f"{name}.csv"] = _one_board(boards[0], codes) if len(boards) == 1 else _side_by_side(boards, codes)
+        beside = [column for board in boards if (column := _beside(found, board)) is not None]
+        column = beside[0] if beside else None
+        both = (codes, column)
+        files[f"{name}.csv"] = _one_board(boards[0], *both) if len(boards) == 1 else _side_by_side(boards, *both)
         files[f"{name}.json"] = _json(found, boards)
     for method in methods:
         own = [board for board in found.boards if any(entry.method == method for entry in board.entries)]
@@ -90,9 +95,22 @@ def _finite(value: Any) -> Any:
     return without_nan(value)
 
 
-def _one_board(board: Board, codes: Codes) -> str:
+def _beside(found: Leaderboard, board: Board) -> ScaledColumn | None:
+    return column_beside(board, found.metrics[board.metric], found.recalibrated)
+
+
+def _scaled(column: ScaledColumn | None, method: str) -> list[Any]:
+    """Return the cells of a method in the columns after a scaling; no cells where there are no such columns."""
+    return [] if column is None else list(column.pairs.get(method, (None, None)))
+
+
+def _one_board(board: Board, codes: Codes, column: ScaledColumn | None) -> str:
     own = RANK if board.dataset is None else RESULT
-    return _table((*PLACE, "method", "place", "ties", *own, *AGAINST, "code"), _rows([board], codes))
+    extra = () if column is None else column.parts
+    rows = (
+        [*row, *_scaled(column, entry.method)] for row, entry in zip(_rows([board], codes), board.entries, strict=True)
+    )
+    return _table((*PLACE, "method", "place", "ties", *own, *AGAINST, "code", *extra), rows)
 
 
 def _rows(boards: Iterable[Board], codes: Codes, only: str | None = None) -> Iterable[Sequence[Any]]:
@@ -122,7 +140,7 @@ def _verdict(entry: Entry, board: Board) -> list[Any]:
     return [board.baseline, one.verdict, *map(_finite, (one.p, one.difference, one.low, one.high))]
 
 
-def _side_by_side(boards: Sequence[Board], codes: Codes) -> str:
+def _side_by_side(boards: Sequence[Board], codes: Codes, column: ScaledColumn | None) -> str:
     """Return one row per method: for each metric its value, interval, place and verdict."""
     first = boards[0]
     value = "average rank" if first.dataset is None else "mean"
@@ -140,8 +158,8 @@ def _side_by_side(boards: Sequence[Board], codes: Codes) -> str:
                 continue
             row += [*map(_finite, (entry.value, entry.low, entry.high)), entry.repeats, entry.place]
             row.append(None if entry.against is None else entry.against.verdict)
-        rows.append([*row, codes[first.suite, first.dataset, method]])
-    return _table([*columns, "code"], rows)
+        rows.append([*row, codes[first.suite, first.dataset, method], *_scaled(column, method)])
+    return _table([*columns, "code", *(() if column is None else column.parts)], rows)
 
 
 def _of_method(method: str, boards: Sequence[Board], codes: Codes) -> str:
@@ -184,7 +202,15 @@ def _json(found: Leaderboard, boards: Sequence[Board], method: str | None = None
     metrics = {board.metric: metric_content(board.metric, found.metrics[board.metric]) for board in boards}
     content = {**_head(found), "metrics": metrics, "boards": contents, "rows": rows}
     scores = [one for board in boards for one in _scores(found, board, methods)]
-    return _text({**content, "scores": scores} if scores else content)
+    beside = {(board.suite, str(board.dataset)): column for board in boards if (column := _beside(found, board))}
+    more = {
+        "scores": scores,
+        "recalibrated": [
+            {"suite": suite, "dataset": dataset, **column_content(column, methods)}
+            for (suite, dataset), column in beside.items()
+        ],
+    }
+    return _text(content | {name: own for name, own in more.items() if own})
 
 
 def _scores(found: Leaderboard, board: Board, methods: Collection[str]) -> list[dict[str, Any]]:

@@ -69,6 +69,11 @@ class TableView:
         return self.boards[0].overall
 
     @property
+    def recalibrated(self) -> BoardView | None:
+        """The first board of calibration that has values after a scaling: they are one more column."""
+        return next((view for view in self.boards if view.recalibrated is not None), None)
+
+    @property
     def notes(self) -> dict[str, str]:
         """The notes of all boards, with the metrics that they are about."""
         found: dict[str, list[str]] = {}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from markupsafe import Markup
@@ -58,7 +59,7 @@ def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, A
         # Columns of metrics, which are known by the direction in which they are better, can be hidden.
         metrics = sum(bool(re.search("[↓↑→]", name)) for name in block.text.header)
         about = {"caption": caption, "folded": block.table.folded, "files": links, "columns": metrics > 2}
-        return {"kind": "table", **about, **table_cells(block.text)}
+        return {"kind": "table", **about, **table_cells(block.text, block.table.asides)}
     figure, image = block.figure, block.image
     name = image.name.replace("-", " ")
     rows = 0 if figure.data is None else len(figure.data)
@@ -74,23 +75,30 @@ def _link(name: str, path: str, of: str) -> dict[str, str]:
     return {"name": name, "path": path, "of": of}
 
 
-def table_cells(table: TextTable) -> Mapping[str, Any]:
-    """Return header and rows of a table with the classes of their cells."""
+def table_cells(table: TextTable, asides: Mapping[str, str] = MappingProxyType({})) -> Mapping[str, Any]:
+    """Return header and rows of a table with the classes of their cells; columns beside the results have a note."""
     most = BESIDE_WIDE if any(len(text) > WIDE for row in table.rows for text in row[1:]) else WIDE
     rows = [
-        [_cell(text, (r, c) in table.bold, c == 0, table.numeric[c], most) for c, text in enumerate(row)]
+        [
+            _cell(text, (r, c) in table.bold, c == 0, table.numeric[c], most, table.header[c] in asides)
+            for c, text in enumerate(row)
+        ]
         for r, row in enumerate(table.rows)
     ]
     # The arrow of a metric stays beside its name.
     names = [re.sub(r" (?=[↓↑→])", "\N{NO-BREAK SPACE}", name) for name in table.header]
-    header = [{"text": name, "number": number} for name, number in zip(names, table.numeric, strict=True)]
+    header = [
+        {"text": name, "number": number, "note": asides.get(own, "")}
+        for name, own, number in zip(names, table.header, table.numeric, strict=True)
+    ]
     return {"header": header, "rows": rows}
 
 
-def _cell(text: str, bold: bool, first: bool, number: bool, most: int) -> dict[str, Any]:
+def _cell(text: str, bold: bool, first: bool, number: bool, most: int, aside: bool) -> dict[str, Any]:
     wide = max(map(len, text.split("\n"))) > (WIDE_NAME if first else WIDE)
     words = not (first or number or wide) and len(text) > most
-    kinds = [kind for kind, has in (("n", number), ("best", bold), ("wide", wide), ("words", words)) if has]
+    known = (("n", number), ("best", bold), ("wide", wide), ("words", words), ("aside", aside))
+    kinds = [kind for kind, has in known if has]
     # A verdict may be qualified, such as "reproduced under departures".
     tone = TONE_OF.get(text.partition(" under ")[0], "")
     first_line, _, second = text.partition("\n")

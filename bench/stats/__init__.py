@@ -39,7 +39,7 @@ from bench.stats.rank_tests import (
     ranks_per_dataset,
     wilcoxon_holm,
 )
-from bench.stats.recalibration import recalibration_frame
+from bench.stats.recalibration import Recalibrations, ScaledColumn, recalibration_frame, recalibrations
 from bench.stats.replication import Repetition, datasets_by_test, repetition
 from bench.stats.row_questions import RowTable, compare_rows, disputed_rows, hardest_rows, row_frame, row_tables
 from bench.stats.row_sampling import RowTest, row_test
@@ -88,4 +88,5 @@ __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
 __all__ += ["RowTable", "compare_rows", "disputed_rows", "hardest_rows", "row_frame", "row_tables"]
+__all__ += ["Recalibrations", "ScaledColumn", "recalibrations"]
 __all__ += ["StoredRows", "recalibration_frame", "trimmed_mean", "trimmed_test"]

@@ -1,12 +1,16 @@
 """Corrections repair what was planted, and leave alone what is right."""
 
+import sys
+
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
 from bench.metrics import Forecast, Normal, Points, Probabilities, score
 from bench.metrics.kept import Kept
-from bench.metrics.recalibration import CLASSIFICATION, REGRESSION, recalibrated
+from bench.metrics.recalibration import CLASSIFICATION, REGRESSION, recalibrated, vector_scaling
+from bench.metrics.standard_normal import mean_distance, normal_cdf, without_torch
 
 ROWS = 3000
 
@@ -73,3 +77,35 @@ def test_what_cannot_be_fitted_is_left_out(rng: np.random.Generator) -> None:
     assert recalibrated(Kept(kept.test, few)) == {}
     points = Forecast.of(Points(rng.normal(size=(1, 40))), rng.normal(size=40))  # neither a spread nor a noise
     assert recalibrated(Kept(points, points)) == {}
+
+
+@pytest.mark.parametrize("gain", [0.0, 30.0])
+def test_vector_scaling_is_the_optimum_of_its_penalised_likelihood(rng: np.random.Generator, gain: float) -> None:
+    """Also where the classes can be separated: `gain` is added to the logits of the labels."""
+    logits, labels = rng.normal(size=(80, 4)), rng.integers(0, 4, 80)
+    logits[np.arange(80), labels] += gain
+    logs = log_softmax(logits, axis=1)
+    held = Forecast.of(Probabilities(np.exp(logs)[None]), labels)
+    identity = np.repeat([1.0, 0.0], 4)
+
+    def loss(at: np.ndarray) -> float:
+        found = log_softmax(logs * at[:4] + at[4:], axis=1)[np.arange(80), labels]
+        return float(-found.mean() + np.square(at - identity).sum() / 160)
+
+    best = minimize(loss, identity, method="BFGS", options={"gtol": 1e-8}).x
+    found = vector_scaling(held, held)
+    assert found is not None
+    np.testing.assert_allclose(found.mean, softmax(logs * best[:4] + best[4:], axis=1), atol=2e-5)
+
+
+def test_the_normal_without_torch_is_the_same_to_rounding(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    z, std = 3 * rng.normal(size=500), rng.gamma(2.0, size=500)
+    expected = normal_cdf(z), mean_distance(z, std)
+    monkeypatch.setitem(sys.modules, "torch", None)  # an import of it would raise
+    with without_torch():
+        np.testing.assert_allclose(normal_cdf(z), expected[0], atol=4e-16)
+        np.testing.assert_allclose(mean_distance(z, std), expected[1], rtol=1e-14)
+    with pytest.raises(ImportError), without_torch(little=False):
+        normal_cdf(z)
