@@ -52,6 +52,7 @@ def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
     with matplotlib.rc_context(settings), _unknown_letters_allowed():
         _lay_out(figure)
         figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
+        _keep_labels(figure)
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         if pdf:
             figure.savefig(vectors, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
@@ -61,7 +62,9 @@ def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
 def _take_hovers(figure: "Figure") -> dict[str, list[str]]:
     """Return the texts for the pointer, by the plain identities that their artists get for the file."""
     found: dict[str, list[str]] = {}
-    for artist in figure.findobj(lambda one: (one.get_gid() or "").startswith(HOVER)):
+    # Not `findobj`, which visits every part of every tick: points are lines and collections of the axes.
+    points = [artist for axes in figure.axes for artist in (*axes.lines, *axes.collections)]
+    for artist in (one for one in points if (one.get_gid() or "").startswith(HOVER)):
         identity = f"points-{len(found)}"
         found[identity] = str(artist.get_gid()).split(HOVER)[1:]
         artist.set_gid(identity)
@@ -81,6 +84,14 @@ def _lay_out(figure: "Figure") -> None:
         for axes in figure.axes:
             # Titles stay where the layout put them; each file would measure all tick labels again to place them.
             vars(axes)["_autotitlepos"] = False
+
+
+def _keep_labels(figure: "Figure") -> None:
+    """Keep the labels of axes where they were drawn; the next file would measure all tick labels again."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            place = axis.label.get_transform().transform(axis.label.get_position())
+            axis.set_label_coords(*axes.transAxes.inverted().transform(place))
 
 
 @contextmanager
