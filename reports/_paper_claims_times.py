@@ -2,9 +2,11 @@
 
 Every round times each method and number of draws once, in random order, so that the state of the machine is the same
 for all of them. A quotient is therefore formed within rounds; its interval is that of the mean of its logarithms.
+Times that carry a warning (a loaded machine, a wide spread, a drift) decide nothing: their numbers are printed alone.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from bench.api import Array, plural, stats
+from bench.reports._cell_warnings import warned_cells
 from bench.reports._paper_claims_held import FEWEST, Claim, Evidence, Held, Judged, Statement, decided, not_run
 
 SPANS = ("latency_total", "latency_transfer", "latency_forward")  # the most complete one that was timed
@@ -58,9 +61,7 @@ def same_time(claim: Claim, held: Held) -> Judged:
             inside = max(faster.below(margin), slower.below(margin))
             outside = 2.0 * min(1.0 - faster.below(margin), 1.0 - slower.below(margin))
             text = f"{name}: {quotient}, {plural(quotient.rounds, 'round')}"
-            statements.append(
-                Statement(name, "", dataset, Evidence(inside, min(1.0, outside)), text, "more repeats of the timing")
-            )
+            statements.append(_statement(name, dataset, Evidence(inside, min(1.0, outside)), text, held, (a, b)))
     return decided(
         claim, f"quotient of paired rounds within {1 / margin:.3g} to {margin:.3g} (TOST) at every T", statements
     )
@@ -82,8 +83,20 @@ def time_ratio(claim: Claim, held: Held) -> Judged:
             p = quotient.below(claim["most"])
             text = f"{method}: {quotient}, {plural(quotient.rounds, 'round')}"
             evidence = Evidence(*(min(1.0, 2.0 * side) for side in (p, 1.0 - p)))
-            statements.append(Statement(method, "", dataset, evidence, text, "more repeats of the timing"))
+            statements.append(_statement(method, dataset, evidence, text, held, (method,)))
     return decided(claim, f"quotient of paired rounds (t-test of its logarithm) at most {claim['most']}", statements)
+
+
+def _statement(
+    name: str, dataset: str, evidence: Evidence, text: str, held: Held, methods: Collection[str]
+) -> Statement:
+    """Return what the times of some methods say; no evidence where the run warned of them."""
+    warned = warned_cells(held.results, dataset)
+    doubts = [reason for reason, places in warned.items() if any(method in methods for _, method in places)]
+    if doubts:
+        needs = f"steady times: {doubts[0]}"
+        return Statement(name, "", dataset, Evidence(1.0, 1.0), f"{text}, unsteady", needs)
+    return Statement(name, "", dataset, evidence, text, "more repeats of the timing")
 
 
 def _too_few(name: str, dataset: str) -> Statement:

@@ -87,7 +87,10 @@ class MadeResults:
             place = {"dataset": dataset, "split": split, "method": method, "seed": seed, "key": key}
             about = json.dumps(spec(dataset, plugin or method, seed, options=options, one_split=repeats == "seeds"))
             self.made.append(
-                {**place, "suite": self.suite, "status": "ok", "spec": about, "training": training, "environment": None}
+                {
+                    **{**place, "suite": self.suite, "status": "ok", "message": "", "spec": about},
+                    **{"training": training, "environment": None},
+                }
             )
             self.stored[key] = {} if arrays is None else arrays[seed]
             self.rows += [{**place, "metric": metric, "value": float(own[seed])} for metric, own in values.items()]
@@ -407,6 +410,20 @@ def test_times_are_the_same_at_every_number_of_draws(factor: float, spread: floa
 def test_the_quotient_of_times_has_an_interval(most: float, spread: float, verdict: str) -> None:
     claim = {"kind": "ratio", "by": "rounds", "draws": [10, 1], "most": most, "method": ["a"]}
     assert timed(1.0, spread).judged(claim).verdict == verdict  # 2 / 1.1
+
+
+def test_times_that_the_run_warned_of_decide_nothing() -> None:
+    same = {"kind": "same", "by": "rounds", "draws": [1, 10], "margin": 1.1, "method": ["a"], "over": ["b"]}
+    ratio = {"kind": "ratio", "by": "rounds", "draws": [10, 1], "most": 2.0, "method": ["a"]}
+    results = timed(1.0, 0.01)
+    assert {results.judged(claim).verdict for claim in (same, ratio)} == {"reproduced"}
+    doubt = "the middle half of the repeats spreads over more than 10% of the median in 2 of 2 series"
+    results.made[1]["message"] = doubt  # of the second method
+    results.__dict__.pop("cells")
+    found = results.judged(same)
+    assert (found.verdict, found.needs) == ("cannot be decided", f"steady times: {doubt}")
+    assert found.numbers.count("10 rounds, unsteady") == 2
+    assert results.judged(ratio).verdict == "reproduced"  # it is about the first method alone
 
 
 def test_combined_evidence_keeps_its_level() -> None:
