@@ -57,8 +57,10 @@ fuzz: .venv/installed-test
 thorough: .venv/installed-test
 	UQBENCH_THOROUGH=1 $(BIN)/python -m pytest tests/testing -n $(TEST_PROCESSES) --dist loadfile
 
+# The source archive and the wheel are built, and installed with their dependencies into environments made from nothing.
 package-test: .venv/installed-test
-	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/walkthroughs/test_new_plugins.py -o addopts="--import-mode=importlib -rs"
+	UQBENCH_FRESH=1 $(BIN)/python -m pytest tests/walkthroughs/test_new_plugins.py tests/walkthroughs/test_distribution.py \
+		-o addopts="--import-mode=importlib -rs"
 
 # The documentation as a site, build/docs: pages written from the source first, then all of them; a dead link is an error.
 docs: pages

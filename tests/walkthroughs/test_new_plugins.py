@@ -1,16 +1,8 @@
-"""What 'uqbench new' writes works as it stands: alone, and as a package installed beside uqbench's wheel.
-
-UQBENCH_FRESH=1 installs everything into an empty environment, dependencies included, which takes minutes. Without it
-the environment borrows the packages of this one, but not uqbench itself.
-"""
+"""What 'uqbench new' writes works as it stands: alone, and as a package installed beside uqbench's wheel."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,10 +11,9 @@ import pytest
 from bench.plugins.registry import Registry
 from bench.plugins.scaffold import PLUGINS, plugin_of, registered_as, scaffold
 from tests.fixtures.commands import done
+from tests.fixtures.environments import copy_sources, new_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 OTHERS = [kind for kind in PLUGINS if kind != "method"]
-FRESH = bool(os.environ.get("UQBENCH_FRESH"))
 Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
@@ -56,28 +47,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of an environment with uqbench's wheel, and that of a new package for every kind of plug-in."""
     place = tmp_path_factory.mktemp("environment")
     source = place / "uqbench"
-    source.mkdir()
-    for name in ("bench", "methods", "datasets", "reports"):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "LICENSE", "README.md"):
-        shutil.copy(ROOT / name, source / name)
+    copy_sources(source)
     scaffold("package", "brand-new", place, Registry())
     for kind in OTHERS:
         scaffold("package", f"brand-new-{kind}", place, Registry(), kind)
     names = ["brand-new", *(f"brand-new-{kind}" for kind in OTHERS)]
     wheels = [wheel(source, place / "wheel"), *(wheel(place / name, place / f"wheel of {name}") for name in names)]
-    venv.create(place / "venv", with_pip=False)
-    python = place / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
-    if FRESH:
-        done([*pip, "-c", ROOT / "constraints.txt", *wheels, "pytest"], place, 3600)
-        return python.parent
-    done([*pip, "--no-deps", "--no-index", *wheels], place)
-    # Only now, so that pip does not see the uqbench that is borrowed from; a path file's own path files are not read,
-    # so an editable uqbench stays out of sight.
-    (site,) = (place / "venv" / "lib").glob("python*/site-packages")
-    (site / "borrowed.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n", "utf-8")
-    return python.parent
+    return new_environment(place / "venv", wheels, "pytest")
 
 
 def test_a_new_package_installs_and_is_found(environment: Path, tmp_path: Path) -> None:
