@@ -74,7 +74,8 @@ class Experiment:
         measured = self.part.measured
         reference = None if measured is None else (self._chosen(()), measured)
         with _if_there(store) as opened:
-            return estimate_duration(self.suite(), self.registry, opened, workers, reference)
+            device = options.settings().device
+            return estimate_duration(self.suite(), self.registry, opened, workers, reference, device)
 
     def reproduce(self, store: StoreSource, out: str | Path, options: RunOptions) -> Reproduced:
         """Run what is missing and write the report."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bench.api import Net, Step, Tape, Tensors
+from bench.api import Net, Step, Tape, Tensors, choose
 from bench.methods._bayes import own
 
 EPOCHS = "epochs"  # so many were remembered
@@ -48,17 +48,17 @@ def kept_samples(net: Net, progress: Tensor, cycles: int, each: int, exploration
     place = cycle * each + (within * each).floor()
     samples = {EPOCHS: net.memory[EPOCHS] + 1}
     for name, tensor in _sampled(net).items():
-        chosen = (torch.arange(cycles * each, device=tensor.device) >= place) | (net.memory[EPOCHS] == 0)
-        samples[name] = torch.where(chosen.view(-1, *[1] * tensor.ndim), tensor, net.memory[name])
+        replaced = (torch.arange(cycles * each, device=tensor.device) >= place) | (net.memory[EPOCHS] == 0)
+        samples[name] = torch.where(replaced.view(-1, *[1] * tensor.ndim), tensor, net.memory[name])
     return samples
 
 
 def sampled(net: Net, tape: Tape) -> Net:
     """Return the network of one of the kept samples."""
     count = net.memory[next(iter(own(net)))].shape[0]
-    chosen = tape.integer(count)
-    own_params = {name: net.memory[name][chosen] for name in own(net)}
-    buffers = {name: net.memory[name][chosen] if name in net.memory else b for name, b in net.buffers.items()}
+    number, memory = tape.integer(count), net.memory
+    own_params = {name: choose(memory[name], number) for name in own(net)}
+    buffers = {name: choose(memory[name], number) if name in memory else b for name, b in net.buffers.items()}
     return replace(net.with_params(own_params), buffers=buffers)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bench.api import Batch, Look, Method, Net, Tape
+from bench.api import Batch, Look, Method, Net, Tape, choose
 from bench.methods._bayes import require_positive
 from bench.methods._curvature import treated
 
@@ -57,16 +57,20 @@ class BatchEnsemble(Method):
         return member(net, tape.integer(self.members))(x)
 
 
-def member(net: Net, k: int | Tensor) -> Net:
+def member(net: Net, number: int | Tensor) -> Net:
     """Return the network of one member."""
+
+    def of_member(values: Tensor) -> Tensor:
+        return choose(values, number) if isinstance(number, Tensor) else values[number]
+
     changed = {}
     for name in net.params:
         kind, _, changes = name.partition(":")
         if kind == "own":
-            changed[changes] = net.params[name][k]
+            changed[changes] = of_member(net.params[name])
         elif kind == "r":
             weight = net.params[changes]
-            factor = torch.outer(net.params[name][k], net.params[f"s:{changes}"][k])
+            factor = torch.outer(of_member(net.params[name]), of_member(net.params[f"s:{changes}"]))
             changed[changes] = weight * factor.view(*factor.shape, *[1] * (weight.ndim - 2))
     return net.with_params(changed)
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from bench.api import Batch, Look, Method, Net, NewNetwork, Problem, Tape
+from bench.api import Batch, Look, Method, Net, NewNetwork, Problem, Tape, choose
 from bench.methods._batch_statistics import BatchNorm, batch_statistics, norms
 
 
@@ -60,6 +60,6 @@ class MCBatchNorm(Method):
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         """Return the function of one batch's statistics."""
-        chosen = tape.integer(self.batches)
-        seen = {name: statistics[chosen] for name, statistics in net.memory.items()}
+        number = tape.integer(self.batches)
+        seen = {name: choose(statistics, number) for name, statistics in net.memory.items()}
         return replace(net, buffers={**net.buffers, **seen})(x)

@@ -44,6 +44,7 @@ from bench.api.tape import BlankTape as BlankTape
 from bench.api.tape import LiveTape as LiveTape
 from bench.api.tape import Tape as Tape
 from bench.api.tape import TapeLength as TapeLength
+from bench.api.tape import choose as choose
 from bench.api.wrapper import HeldOut as HeldOut
 from bench.api.wrapper import Wrapper as Wrapper
 from bench.counts import plural as plural

@@ -51,7 +51,7 @@ class Tape:
         return self._next(self._uniforms, 1, shape)
 
     def integer(self, below: int) -> Tensor:
-        """Return the next whole number uniform on 0 .. below - 1, as a scalar tensor."""
+        """Return the next whole number uniform on 0 .. below - 1, as a scalar tensor; `choose` indexes with it."""
         # A float32 uniform may round up to 1 after the product; the clamp keeps the last index valid.
         return (self.uniform(()) * below).long().clamp(max=below - 1)
 
@@ -71,6 +71,11 @@ class Tape:
         return numbers[start : start + count].reshape(tuple(shape))
 
 
+def choose(values: Tensor, number: Tensor) -> Tensor:
+    """Return `values[number]` for a scalar tensor. Indexing by it would wait until the device tells the number."""
+    return values.index_select(0, number.reshape(1)).squeeze(0)
+
+
 class BlankTape(Tape):
     """A tape without end that is only read to be measured: every normal is 0, every uniform 0.5."""
 
@@ -86,14 +91,14 @@ class LiveTape(Tape):
     """A tape that draws its numbers as they are read, for what runs once and outside a stack."""
 
     def __init__(self, source: torch.Generator, device: torch.device | str = "cpu") -> None:
-        super().__init__(torch.empty(0), torch.empty(0))
+        super().__init__(torch.empty(0, device=device), torch.empty(0, device=device))
         self._source = source
         self._device = device
 
     def _next(self, numbers: Tensor, law: int, shape: Sequence[int]) -> Tensor:
         self._read[law] += math.prod(shape)
         draw = torch.randn if law == 0 else torch.rand
-        return draw(tuple(shape), generator=self._source).to(self._device)
+        return draw(tuple(shape), generator=self._source, device=self._device)
 
 
 def stream(seed: int, *path: str | int) -> int:
@@ -105,23 +110,38 @@ def stream(seed: int, *path: str | int) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) >> 1
 
 
-def generator(seed: int, *path: str | int) -> torch.Generator:
-    """Return the generator of a named stream. Always on the CPU, so that every device sees the same numbers."""
-    return torch.Generator().manual_seed(stream(seed, *path))
+def new_generator(device: torch.device | str = "cpu") -> torch.Generator:
+    """Return a generator of the device that uses its numbers: none of them is copied there from the host."""
+    return torch.Generator(device)
+
+
+def generator(seed: int, *path: str | int, device: torch.device | str = "cpu") -> torch.Generator:
+    """Return the generator of a named stream on a device. Devices of another kind give other numbers for one seed."""
+    return new_generator(device).manual_seed(stream(seed, *path))
 
 
 @contextmanager
-def no_other_randomness(what: str) -> Iterator[None]:
-    """Refuse random numbers from torch's global generator inside the block: they would make results irreproducible."""
-    before = torch.random.get_rng_state()
+def no_other_randomness(what: str, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Refuse random numbers from torch's global generators inside the block: they would make results irreproducible."""
+    before = _global_states(device)
     yield
-    if not torch.equal(before, torch.random.get_rng_state()):
+    if not all(torch.equal(a, b) for a, b in zip(before, _global_states(device), strict=True)):
         raise UserError(f"{what} drew from torch's global generator; take random numbers from the tape instead")
 
 
-def numbers(source: torch.Generator, calls: int, length: TapeLength) -> tuple[Tensor, Tensor]:
-    """Draw the numbers of several calls at once: normals `[calls, n]` and uniforms `[calls, u]`."""
-    normals, uniforms = torch.empty(calls, length.normals), torch.empty(calls, length.uniforms)
+def _global_states(device: torch.device | str) -> list[Tensor]:
+    """Return the states of the global generators of the host and of the device, where it tells its own."""
+    kind = torch.device(device).type
+    own = None if kind == "cpu" else getattr(torch.get_device_module(kind), "get_rng_state", None)
+    return [torch.random.get_rng_state(), *([] if own is None else [own()])]
+
+
+def numbers(
+    source: torch.Generator, calls: int, length: TapeLength, device: torch.device | str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """Draw the numbers of several calls at once, on the device: normals `[calls, n]` and uniforms `[calls, u]`."""
+    normals = torch.empty(calls, length.normals, device=device)
+    uniforms = torch.empty(calls, length.uniforms, device=device)
     write_numbers(source, normals, uniforms)
     return normals, uniforms
 

@@ -68,9 +68,9 @@ def run(
     changes = changes if splits is None else [*changes, f"splits={splits}"]
     part: Any = {"methods": methods, "datasets": datasets, "seeds": seeds, "changes": changes}
     if dry_run:
-        compute.settings()  # raises if the options do not go together
+        device = compute.settings().device  # raises if the options do not go together
         registry = registry_of(plugins)
-        _show_plan(choose_suite(suite, registry, **part), registry, store, as_json)
+        _show_plan(choose_suite(suite, registry, **part), registry, store, device, as_json)
         return
     done = run_suite(suite, **part, plugins=plugins, store=store, options=compute)
     with closing(done.store):
@@ -140,13 +140,13 @@ def end_of_run(summary: "Summary", stopped_by: int | None) -> None:
         fail(f"exit code 1: {' and '.join(reasons)}", 1)
 
 
-def _show_plan(suite: "Suite", registry: Any, store: str, as_json: bool) -> None:
+def _show_plan(suite: "Suite", registry: Any, store: str, device: str, as_json: bool) -> None:
     from bench.plan.cells import Refused, plan
 
     rows: list[dict[str, Any]] = []
     broken = 0
     with _stored(store) as stored:
-        for task in plan(suite, registry):
+        for task in plan(suite, registry, device):
             if isinstance(task, Refused):
                 broken += task.cells * task.fault
                 rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})

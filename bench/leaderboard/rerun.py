@@ -20,8 +20,9 @@ from bench.spec.spec import ON_REQUEST, REPEATED, foreign_plugins
 from bench.web.names import file_name
 
 NEW_STORE = "again.db"  # in the store that has them nothing would run
-# Seeds are a number there; the harness is that of the code that is checked out; metrics come with their plug-in file.
-NOT_IN_SUITES = REPEATED | {"harness", "metrics"}
+# Seeds are a number there; the harness is that of the code that is checked out; metrics come with their plug-in file;
+# the device is an option of the command.
+NOT_IN_SUITES = REPEATED | {"harness", "metrics", "device"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def rerun(rows: Sequence[Row], registry: Registry, sources: Mapping[str, PluginS
     for digest, names in plugins.items():
         stem = names[0].split()[-1].partition(":")[0].replace("-", "_")
         command += ["--plugin", restored.get(digest, f"{stem}.py")]
+    if first.spec.device != "cpu":
+        command += ["--device", first.spec.device]
     lines.append(shlex.join([*command, "--store", NEW_STORE]))
     files = {path: known[digest].content for digest, path in restored.items()}
     return Rerun(tuple(lines), file, content, _remark(plugins, restored, file), files)

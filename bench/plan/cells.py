@@ -62,8 +62,11 @@ class Refused:
 Planned = Task | Refused
 
 
-def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
-    """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time."""
+def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Planned]:
+    """Yield the tasks of a suite, dataset by dataset, so that one dataset's arrays are held at a time.
+
+    Cells are computed on a device of this kind.
+    """
     check_plan(suite)
     methods: dict[str, BaseMethod | PluginError] = {}
     for name, method_entry in suite.methods.items():
@@ -88,7 +91,7 @@ def plan(suite: Suite, registry: Registry) -> Iterator[Planned]:
             make_network(suite, registry, name, label)
     # All options are checked by now, before the first training starts.
     for name, dataset in datasets.items():
-        yield from _plan_dataset(suite, registry, name, dataset, methods)
+        yield from _plan_dataset(suite, registry, name, dataset, methods, device)
 
 
 def _plan_dataset(
@@ -97,6 +100,7 @@ def _plan_dataset(
     name: str,
     dataset: Dataset | PluginError,
     methods: dict[str, BaseMethod | PluginError],
+    device: str,
 ) -> Iterator[Planned]:
     whole = len(methods) * suite.seeds
     if isinstance(dataset, PluginError):
@@ -141,7 +145,7 @@ def _plan_dataset(
             for split in loaded.values():
                 _check_blocks(suite.protocol_for(name, label), wrapper, split)
             specs = [
-                build_spec(suite, registry, (name, dataset), (label, method), prints[number], seed)
+                build_spec(suite, registry, (name, dataset), (label, method), prints[number], seed, device)
                 for seed, number in enumerate(numbers)
             ]
             check_cell(specs[0], inner, network, splits[0])
@@ -228,9 +232,15 @@ def make_network(suite: Suite, registry: Registry, dataset: str, method: str = "
 
 
 def build_spec(
-    suite: Suite, registry: Registry, dataset: tuple[str, Dataset], method: tuple[str, BaseMethod], data: str, seed: int
+    suite: Suite,
+    registry: Registry,
+    dataset: tuple[str, Dataset],
+    method: tuple[str, BaseMethod],
+    data: str,
+    seed: int,
+    device: str = "cpu",
 ) -> CellSpec:
-    """Return the specification of a cell of a suite.
+    """Return the specification of a cell of a suite, computed on a device of this kind.
 
     Dataset and method are the names they have in the suite with the plug-ins; `data` is the fingerprint of the split.
     """
@@ -252,7 +262,13 @@ def build_spec(
         split=split_of(suite, dataset[1], seed),
         seed=seed,
         harness=HARNESS,
+        device=device_of(trained, device),
     )
+
+
+def device_of(method: BaseMethod, device: str) -> str:
+    """Return the kind of device that computes a method's cells in a run on this one: an estimator has the CPU."""
+    return "cpu" if method.alone else device.partition(":")[0]
 
 
 def _protocol_of(method: BaseMethod, protocol: Protocol) -> Protocol:

@@ -63,7 +63,7 @@ def run(
     began = time.perf_counter()
     summary = Summary()
     monitor.progress("reading datasets")
-    units = missing_units(suite, registry, store, summary, monitor)
+    units = missing_units(suite, registry, store, summary, monitor, settings.device)
     _Driver(suite.name, registry, store, settings, monitor, summary).run(units)
     summary.seconds = time.perf_counter() - began
     return summary

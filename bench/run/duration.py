@@ -41,10 +41,15 @@ class Duration:
 
 
 def estimate_duration(
-    suite: Suite, registry: Registry, store: Store | None, workers: int, reference: tuple[Suite, Measured] | None = None
+    suite: Suite,
+    registry: Registry,
+    store: Store | None,
+    workers: int,
+    reference: tuple[Suite, Measured] | None = None,
+    device: str = "cpu",
 ) -> Duration:
     """Estimate how long the missing cells of a suite take; `reference` is a suite that was measured before."""
-    missing, stored = _units(suite, registry, store.done if store else _none)
+    missing, stored = _units(suite, registry, store.done if store else _none, device)
     count = sum(len(unit.cells) for unit in missing)
     done = {cell.key for unit in stored for cell in unit.cells}
     factor, basis = _stored_factor(suite.name, store, stored) if store else None, "by the cells in the store"
@@ -63,11 +68,11 @@ def _none(keys: Iterable[str]) -> set[str]:
 
 
 def _units(
-    suite: Suite, registry: Registry, done: Callable[[Iterable[str]], set[str]]
+    suite: Suite, registry: Registry, done: Callable[[Iterable[str]], set[str]], device: str = "cpu"
 ) -> tuple[list[Unit], list[Unit]]:
     """Return the units of work of the cells that have no result, and of those that have one."""
     missing, stored = Units(), Units()
-    for task in plan(suite, registry):
+    for task in plan(suite, registry, device):
         if not isinstance(task, Refused):
             known = done(cell.key for cell in task.cells)
             missing.add_task(task, [cell for cell in task.cells if cell.key not in known])

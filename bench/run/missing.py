@@ -40,15 +40,17 @@ def _computed_apart(spec: CellSpec | None, registry: Registry) -> bool:
         return False
 
 
-def missing_units(suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor) -> Units:
-    """Record in the store what the suite consists of; return what is not there yet."""
+def missing_units(
+    suite: Suite, registry: Registry, store: Store, summary: Summary, monitor: Monitor, device: str = "cpu"
+) -> Units:
+    """Record in the store what the suite consists of on this device; return what is not there yet."""
     units = Units()
     seen: set[str] = set()  # two names for one thing are one cell
     content = json.dumps(suite.model_dump(mode="json"), sort_keys=True)
     record = SuiteRecord(suite.name, suite.title, suite.baseline, suite.metrics, content)
     cells: list[Cell] = []
     remarks: dict[tuple[str, str], list[str]] = {}
-    for task in plan(suite, registry):
+    for task in plan(suite, registry, device):
         if isinstance(task, Refused):
             summary.refused.append(task)
             remarks[task.dataset, task.method] = [f"could not run: {task.reason}"]

@@ -20,7 +20,7 @@ from bench.errors import UserError, raise_if_stop
 from bench.machine.environment import facts
 from bench.metrics import Metric, catalogue, using_metrics
 from bench.metrics.requests import requested_metrics, scored_by
-from bench.plan.cells import checked, fingerprint
+from bench.plan.cells import checked, device_of, fingerprint
 from bench.plugins.faults import explain
 from bench.plugins.registry import Kind, Registry
 from bench.run.job import Job, JobEvent, error_text, until_error
@@ -112,7 +112,7 @@ def why_not(order: WorkOrder) -> str:
     """Return why this worker cannot rebuild the cells of an order, in one line; empty: it can."""
     try:
         for item in order.items:
-            _job(item, order.plugins)
+            _job(item, order.plugins, order.device)
     except BaseException as error:  # whatever a plug-in or a file of this worker raises
         raise_if_stop(error)
         return explain(error).partition("\n")[0]
@@ -131,7 +131,7 @@ def _messages(order: WorkOrder) -> Generator[Message, None, None]:
 
     for item in order.items:
         try:
-            jobs[item.key] = replace(_job(item, order.plugins), keep=order.keep)
+            jobs[item.key] = replace(_job(item, order.plugins, order.device), keep=order.keep)
         except BaseException as error:  # a plug-in's or a file's fault is its own cell's
             raise_if_stop(error)
             yield ended(item.key, Outcome("failed", error_text(error)))
@@ -165,7 +165,7 @@ def _facts(device: str) -> dict[str, Any]:
     return facts(device)
 
 
-def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
+def _job(item: WorkItem, plugins: tuple[PluginFile, ...], device: str) -> Job:
     """Rebuild a cell from its specification; raises if this worker would compute another one."""
     spec = read_spec(item.spec)
     if spec.harness != HARNESS:
@@ -173,6 +173,9 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
     dataset, own_dataset = _plugin("dataset", spec.dataset, plugins)
     method, own_method = _plugin("method", spec.method, plugins)
     _, own_network = _plugin("network", spec.protocol.network, plugins)
+    kind = device_of(_registry(plugins).inner(method), device)
+    if kind != spec.device:
+        raise UserError(f"this worker computes on {kind}, and the cell is one of --device {spec.device}")
     split, data = _split(dataset, spec, plugins)
     if data != spec.data:
         raise UserError(
@@ -190,6 +193,7 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...]) -> Job:
         split=spec.split,
         seed=spec.seed,
         harness=HARNESS,
+        device=kind,
     )
     if own != spec:
         raise UserError(f"this worker would run another cell: {own.text}; the driver wants {spec.text}")

@@ -46,12 +46,13 @@ class CellSpec:
     split: StrictInt
     seed: StrictInt
     harness: StrictInt
+    device: Name = "cpu"  # the kind that computes it, whose generator makes its random numbers: "cpu", "cuda", ...
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields as JSON holds them."""
+        """Return the fields as JSON holds them; the device came later, and a CPU is not named."""
         own: Any = type(self)
         plain: dict[str, Any] = _adapter(own).dump_python(self)
-        return plain
+        return {name: value for name, value in plain.items() if name != "device" or value != "cpu"}
 
     @property
     def text(self) -> str:

@@ -1,7 +1,7 @@
 """Draws functions from q: T predictions at every row, vectorised over draws and over the networks of a cell.
 
 Draw t is the same function for any T, any chunks of rows and any other draws: its random numbers come from its own
-generator. Drawing changes no state.
+generator, on the device that draws. Drawing changes no state.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def draw(job: Drawing, limits: Limits = Limits()) -> Array:
     T is `job.draws`, or the number of networks if the method's draws read no random numbers.
     """
     versions = _versions(job)
-    with torch.no_grad(), no_other_randomness(place_of(job.method, "draw")):
+    with torch.no_grad(), no_other_randomness(place_of(job.method, "draw"), job.x.device):
         parts = [part.cpu().numpy() for part in Functions(job, limits).at(job.x)]
     if versions != _versions(job):
         raise UserError(f"{place_of(job.method, 'draw')}: draw changed the network's tensors in place; return new ones")
@@ -114,11 +114,12 @@ class Functions:
         self.job.method.draw(self.job.networks[0], x, tape)
         return tape.length
 
-    def numbers(self, t: int, length: TapeLength, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return the random numbers of draw t at the first chunk of rows, for one draw at a time."""
-        salt = (0,) if self.cuts.by_row else ()
-        normals, uniforms = numbers(generator(self.job.seed, "draw", t, *salt), 1, length)
-        return normals[0].to(device), uniforms[0].to(device)
+    def numbers(self, t: int, length: TapeLength, device: torch.device, chunk: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the random numbers of draw t at the chunk of rows that begins with this one."""
+        salt = (chunk,) if self.cuts.by_row else ()
+        source = generator(self.job.seed, "draw", t, *salt, device=device)
+        normals, uniforms = numbers(source, 1, length, device)
+        return normals[0], uniforms[0]
 
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
@@ -130,23 +131,22 @@ class Functions:
                 part = x[begin : begin + cuts.rows]
                 part = channels_last(part) if cuts.large else part
                 length = self.tape_length(part)
-                salt = (begin,) if cuts.by_row else ()
                 grid = []
                 for first in range(0, len(job.networks), cuts.networks):
                     turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
-                    grid.append(torch.cat([self._values(first, part, turn, length, salt) for turn in turns], dim=1))
+                    grid.append(torch.cat([self._values(first, part, turn, length, begin) for turn in turns], dim=1))
                 # [networks, each, ...] -> draw t is number t // networks of network t mod networks
                 yield torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
 
-    def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, salt: tuple[int, ...]) -> Tensor:
+    def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, chunk: int) -> Tensor:
         """Return these draws from one group of networks: `[networks, turns, rows, outputs]`."""
         job, networks = self.job, self.job.networks[first : first + self.cuts.networks]
         tapes = [
-            [numbers(generator(job.seed, "draw", turn * len(job.networks) + k, *salt), 1, length) for turn in turns]
+            [self.numbers(turn * len(job.networks) + k, length, x.device, chunk) for turn in turns]
             for k in range(first, first + len(networks))
         ]
-        normals = torch.stack([torch.cat([n for n, _ in row]) for row in tapes]).to(x.device)
-        uniforms = torch.stack([torch.cat([u for _, u in row]) for row in tapes]).to(x.device)
+        normals = torch.stack([torch.stack([n for n, _ in row]) for row in tapes])
+        uniforms = torch.stack([torch.stack([u for _, u in row]) for row in tapes])
         module = networks[0].module.eval()
         softmax = job.task == "classification" and not states_itself(job.method)
 

@@ -27,7 +27,7 @@ class Feed:
         self.model = members[0]
         self.device = self.model.rows.x.device
         self._table, self._offsets = _join([member.rows for member in members])
-        self._draws = Draws(share=len({member.seed for member in members}) < len(members))
+        self._draws = Draws(len({member.seed for member in members}) < len(members), self.device)
         self._stacked: dict[str, tuple[tuple[int | None, ...], Tensor]] = {}
         self._validation: tuple[Tensor, Tensor, Tensor] | None = None  # row numbers, and their inputs and targets
         self._tapes: dict[tuple[int, int, TapeLength], tuple[Tensor, ...]] = {}
@@ -46,9 +46,17 @@ class Feed:
         # One step on all rows: their order does not matter.
         if self.model.batch_rows == train.shape[1] or not self.model.training.shuffle:
             return train[:, :count].expand(epochs, -1, -1)
-        places = torch.zeros(len(slots), epochs, train.shape[1], dtype=torch.long)
-        self._draws.into([slot.shuffles if slot is not None else None for slot in slots], places, draw=_shuffle)
-        places = places[:, :, :count].transpose(0, 1).to(self.device)
+        streams = [slot.shuffles if slot is not None else None for slot in slots]
+        size = (len(slots), epochs, train.shape[1])
+        if self.device.type == "cpu":
+            places = torch.zeros(size, dtype=torch.long)
+            self._draws.into(streams, places, draw=_shuffle)
+        else:
+            # A permutation takes several kernels for each slot; random keys take one, and one sort puts all in order.
+            keys = torch.zeros(size, dtype=torch.int32, device=self.device)
+            self._draws.into(streams, keys, draw=_write_keys)
+            places = keys.argsort(dim=2)
+        places = places[:, :, :count].transpose(0, 1)
         return train.expand(epochs, -1, -1).gather(2, places)
 
     def validation(self, slots: Slots, at_once: int | None, times: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
@@ -106,7 +114,8 @@ class Feed:
         # on the length of the tape alone, so that one compiled graph serves epochs of any length.
         size = (len(slots), room, length)
         if size not in self._tapes:
-            self._tapes[size] = tuple(torch.zeros(len(slots), room, n) for n in (length.normals, length.uniforms))
+            laws = (length.normals, length.uniforms)
+            self._tapes[size] = tuple(torch.zeros(len(slots), room, n, device=self.device) for n in laws)
         normals, uniforms = self._tapes[size]
         if length.total:
             drawing = [
@@ -115,9 +124,8 @@ class Feed:
             ]
             write = partial(_write_cut, cut or calls)
             self._draws.into(drawing, normals[:, :calls], uniforms[:, :calls], draw=write)
-        blank = torch.zeros(calls, len(slots), 0)
-        laws = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
-        first, second = (law.to(self.device) for law in laws)
+        blank = torch.zeros(calls, len(slots), 0, device=self.device)
+        first, second = (law.transpose(0, 1)[:calls] if law.numel() else blank for law in (normals, uniforms))
         return first, second
 
     def clocks(self, slots: Slots, epochs: int = 1) -> Tensor:
@@ -151,6 +159,10 @@ def _write_cut(cut: int, source: torch.Generator, normals: Tensor, uniforms: Ten
 def _shuffle(source: torch.Generator, places: Tensor) -> None:
     for epoch in places:
         torch.randperm(len(epoch), generator=source, out=epoch)
+
+
+def _write_keys(source: torch.Generator, keys: Tensor) -> None:
+    keys.random_(generator=source)
 
 
 def _join(rows: Sequence[Rows]) -> tuple[tuple[Tensor, Tensor], dict[int, int]]:

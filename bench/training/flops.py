@@ -62,7 +62,7 @@ def measure(member: Member) -> Cost:
     one = torch.tensor(1.0, device=rows.x.device)
     first.module.train()
     augment(member, batch.x, step_tape)
-    with torch.no_grad(), guarded(first, batch), no_other_randomness("loss, update or remember"):
+    with torch.no_grad(), guarded(first, batch), no_other_randomness("loss, update or remember", rows.x.device):
         once = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))
         written, flops = count_work(lambda: method.loss(first, batch, step_tape))
         again = method.loss(_with_own_buffers(first), batch, BlankTape(rows.x.device))

@@ -40,7 +40,7 @@ class _Guard(TorchDispatchMode):
     def __init__(self, module: nn.Module, kept: Mapping[str, Tensor], batch: Batch | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch does not type it
         self._layers = {id(layer): name for name, layer in module.named_modules()}
-        self._kept = {_storage(tensor): name for name, tensor in kept.items() if tensor.numel()}
+        self._kept = {place: name for name, tensor in kept.items() if (place := _storage(tensor))}
         self._targets = batch.y if batch is not None and batch.task == "regression" else None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

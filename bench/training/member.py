@@ -49,7 +49,9 @@ class Rows:
 
     def batch(self, rows: Tensor) -> Batch:
         """Return some rows as a batch."""
-        return Batch(self.task, self.x[rows], self.y[rows], torch.tensor(float(len(self.train))))
+        device = self.x.device
+        chosen = rows.to(device)
+        return Batch(self.task, self.x[chosen], self.y[chosen], torch.full((), float(len(self.train)), device=device))
 
 
 @dataclass(frozen=True)
@@ -203,8 +205,8 @@ def start(member: Member) -> Start:
     buffers = frozen | {name: b.detach().clone() for name, b in module.named_buffers()}
     module.requires_grad_(False)
     module.eval()
-    tape = LiveTape(generator(member.seed, "start"), device)
-    with no_other_randomness(f"{place_of(method, 'init')} or {place_of(method, 'memory')}"):
+    tape = LiveTape(generator(member.seed, "start", device=device), device)
+    with no_other_randomness(f"{place_of(method, 'init')} or {place_of(method, 'memory')}", device):
         own = {name: p.detach() for name, p in method.init(Net(module, params, buffers), tape).items()}
         if wrong := [name for name in own if ":" not in name]:
             place = place_of(method, "init")
@@ -329,7 +331,8 @@ def finish(member: Member, fitted: Fitted) -> Fitted:
         return fitted
     fitted.module.eval()
     held_out = rows.batch(rows.calibrating) if len(rows.calibrating) else None
-    tape = LiveTape(generator(member.seed, "finish"), rows.x.device)
-    with torch.enable_grad(), no_other_randomness(place_of(method, "finish")):
+    device = rows.x.device
+    tape = LiveTape(generator(member.seed, "finish", device=device), device)
+    with torch.enable_grad(), no_other_randomness(place_of(method, "finish"), device):
         memory = method.finish(fitted, rows.batch(rows.train), held_out, tape)
     return replace(fitted, memory={name: t.detach() for name, t in memory.items()})

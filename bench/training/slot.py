@@ -16,8 +16,9 @@ class Slot:
     def __init__(self, number: int, member: Member, offset: int, module: nn.Module) -> None:
         self.number, self.member, self.module = number, member, module
         self.epoch = 0
-        self.shuffles = Stream(member.seed, "shuffle")
-        self.noise = Stream(member.seed, "noise")
+        device = member.rows.x.device
+        self.shuffles = Stream(member.seed, "shuffle", device)
+        self.noise = Stream(member.seed, "noise", device)
         self.train = member.rows.train + offset
         self.validation = member.rows.validation + offset
         self.best = math.inf

@@ -2,7 +2,7 @@
 
 All configurations of a search have the seed of their fold, so that they differ in nothing but their options: they read
 the same shuffles and the same noise. A copy takes less time than a draw. The numbers are those that every member would
-draw by itself.
+draw by itself. They are drawn on the device that trains, by its own generator.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -20,8 +20,8 @@ BYTES_RECENT = 2**25  # of the last ones, for members that began together
 class Stream:
     """One stream of a member, at its present place."""
 
-    def __init__(self, seed: int, name: str) -> None:
-        self.state = _first_state(seed, name)
+    def __init__(self, seed: int, name: str, device: torch.device | str = "cpu") -> None:
+        self.state = _first_state(seed, name, str(device))
         self.place: Hashable = (seed, name)  # equal for streams that will give the same numbers
 
     def restore(self, state: Tensor) -> None:
@@ -30,8 +30,8 @@ class Stream:
 
 
 @lru_cache(maxsize=256)
-def _first_state(seed: int, name: str) -> Tensor:
-    return generator(seed, name).get_state()
+def _first_state(seed: int, name: str, device: str) -> Tensor:
+    return generator(seed, name, device=device).get_state()
 
 
 _Draw = tuple[tuple[Tensor, ...], Tensor, Hashable]  # the numbers, and the state and place of the stream after them
@@ -40,9 +40,9 @@ _Draw = tuple[tuple[Tensor, ...], Tensor, Hashable]  # the numbers, and the stat
 class Draws:
     """Draws from the streams of a group of members; keeps draws only where members `share` seeds."""
 
-    def __init__(self, share: bool) -> None:
+    def __init__(self, share: bool, device: torch.device | str = "cpu") -> None:
         self._share = share
-        self._source = torch.Generator()
+        self._source = generator(0, "any", device=device)  # in whichever state its stream is
         self._kept: dict[Hashable, _Draw] = {}
         self._recent: dict[Hashable, _Draw] = {}
         self._bytes = [0, 0]
@@ -56,7 +56,7 @@ class Draws:
             return
         shapes = tuple(target.shape[1:] for target in targets)
         found: list[tuple[Tensor, ...]] = []
-        blank = tuple(torch.zeros((), dtype=target.dtype).expand(target.shape[1:]) for target in targets)
+        blank = tuple(target.new_zeros(()).expand(target.shape[1:]) for target in targets)
         for stream in streams:
             if stream is None:
                 found.append(blank)
@@ -64,7 +64,7 @@ class Draws:
             key = (stream.place, shapes)
             known = self._kept.get(key) or self._recent.get(key)
             if known is None:
-                numbers = tuple(torch.empty(target.shape[1:], dtype=target.dtype) for target in targets)
+                numbers = tuple(target.new_empty(target.shape[1:]) for target in targets)
                 known = (numbers, *self._drawn(stream, numbers, draw))
                 self._keep(key, known)
             numbers, stream.state, stream.place = known

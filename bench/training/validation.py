@@ -124,7 +124,8 @@ def held_out_loss(member: Member, fitted: Fitted) -> float:
     method = bind_options(member.method, float_tensors(member.method, device))
     total, rows = 0.0, member.rows.validation
     for number, part in enumerate(rows.split(ROWS_AT_ONCE)):
-        tape, batch = LiveTape(generator(member.seed, "held out", number), device), member.rows.batch(part)
+        tape = LiveTape(generator(member.seed, "held out", number, device=device), device)
+        batch = member.rows.batch(part)
         with torch.no_grad():
             if member.training.validation_draws:
                 draws = draws_to_average(member, validation_tape(member, len(part)))

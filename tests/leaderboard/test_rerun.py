@@ -1,5 +1,6 @@
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,13 @@ def test_a_built_in_suite_is_named_where_it_does_the_same(store: Store) -> None:
     again = rerun(list_rows("quick", StoredResults(store, "quick").cells)[0], registry)
     assert again.lines[1] == "uqbench run quick --method deterministic --dataset diabetes --seeds 3 --store again.db"
     assert not again.file
+    (row,) = list_rows("quick", StoredResults(store, "quick").cells)[0]
+    there = {
+        seed: replace(source, spec=source.spec and replace(source.spec, device="cuda"))
+        for seed, source in row.sources.items()
+    }
+    gpu = rerun([replace(row, sources=there)], registry)
+    assert gpu.lines[1].endswith("--seeds 3 --device cuda --store again.db")
 
 
 VALUES = st.recursive(

@@ -253,6 +253,21 @@ def test_other_rows_give_other_keys(tiny_file: Path, write_plugin: WritePlugin) 
     assert not found[0] & found[1]
 
 
+def test_the_kind_of_device_is_part_of_the_key_unless_it_is_a_cpu(tiny_file: Path) -> None:
+    """Its generator decides the random numbers. Estimators run on the host wherever the networks are."""
+    suite = load_suite(str(tiny_file), methods=["gaussian-process"])
+
+    def keys(*device: str) -> dict[str, set[str]]:
+        tasks = [task for task in plan(suite, Registry(), *device) if isinstance(task, Task)]
+        return {task.method: {cell.key for cell in task.cells} for task in tasks}
+
+    host, gpu = keys(), keys("cuda")
+    assert keys("cpu") == host
+    assert keys("cuda:1") == gpu
+    assert {name for name in host if host[name] == gpu[name]} == {"gaussian-process"}
+    assert all(not host[name] & gpu[name] for name in host if name != "gaussian-process")
+
+
 def test_the_fingerprint_sees_every_array() -> None:
     split = Split("regression", np.zeros((4, 2)), np.zeros(4), np.zeros((2, 2)), np.zeros(2))
     seen = {fingerprint(split)}

@@ -48,6 +48,7 @@ CHANGED: dict[str, Any] = {
     "split": 4,
     "seed": 4,
     "harness": 1,
+    "device": "cuda",
 }
 every_field = pytest.mark.parametrize("name", [field.name for field in fields(CellSpec)])
 
@@ -173,7 +174,7 @@ def test_a_worker_runs_what_every_field_says_or_refuses(
     monkeypatch.setattr("bench.run.worker.run_jobs", record)
     outcome = outcome_of(changed(planned, name).text)
     if outcome.status == "failed":  # this worker cannot make other rows or another version's numbers
-        assert name in ("dataset", "data", "metrics", "split", "harness")
+        assert name in ("dataset", "data", "metrics", "split", "harness", "device")
         assert outcome.message.startswith("this worker")
     else:
         (job,) = jobs
