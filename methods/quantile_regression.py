@@ -52,16 +52,20 @@ class QuantileRegression(Method):
         """Return the suite's network with an output per level."""
         return new_network(len(self.levels))
 
+    def memory(self, net: Net, tape: Tape) -> dict[str, Tensor]:
+        """Return the levels and the spacing of their normal quantiles: in a draw they would be copied to the device."""
+        levels = next(iter(net.params.values())).new_tensor(self.levels)
+        return {"levels": levels, "spacing": ndtri(levels).diff()}
+
     def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
         """Return the mean pinball loss of all levels."""
         above = batch.y.unsqueeze(-1) - self.draw(net, batch.x, tape)
-        levels = above.new_tensor(self.levels)
+        levels = net.memory["levels"]
         return torch.maximum(levels * above, (levels - 1) * above).mean()
 
     def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
         """Return the quantiles `[rows, levels]`."""
-        outputs = net(x)
-        spacing = ndtri(outputs.new_tensor(self.levels)).diff()
+        outputs, spacing = net(x), net.memory["spacing"]
         middle = len(self.levels) // 2
         centre = outputs[..., middle : middle + 1]
         below = spacing[:middle] * F.softplus(outputs[..., :middle]) / math.log(2)

@@ -39,6 +39,9 @@ def method_checks() -> Iterator[Check[MethodSubject]]:
     yield Check("tiny-data", "it survives one, two and three rows", method_training.check_tiny_data)
     yield Check("constant-targets", "it survives targets that are all the same", method_training.check_constant_targets)
     yield Check("missing-class", "it survives a class without training rows", method_training.check_missing_class)
+    elsewhere = "on a second device its hooks leave their tensors there and compute the same"
+    yield Check("second-device", elsewhere, method_training.check_second_device)
+    yield Check("draws-stay", "a draw on an accelerator copies and waits for nothing", method_draws.check_draws_stay)
     exact = "with more rows its variance falls as the exact posterior's"
     yield Check("variance-shrinks", exact, method_training.check_variance_shrinks)
     yield Check("cost", "a step, a draw and its tensors cost at most 100 plain networks", method_training.check_cost)

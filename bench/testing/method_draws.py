@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bench.api import Array, Forecast
-from bench.testing.check import NotApplicable, require
+from bench.testing.check import CheckFailure, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
 from bench.testing.predictions import prediction_gap
 from bench.testing.problems import PLAIN, SHORT, STACK, Cell, split_of, train
@@ -217,3 +217,14 @@ def _reloaded(cell: Cell, number: int) -> Fitted:
 
 def _options(method: object) -> dict[str, object]:
     return {field.name: getattr(method, field.name) for field in fields(method) if field.init}  # type: ignore[arg-type]
+
+
+def check_draws_stay(subject: MethodSubject) -> None:
+    """On a second device a draw neither copies anything from or to the host nor waits for a number."""
+    try:
+        found = subject.draw_crossings
+    except (CheckFailure, RuntimeError) as error:
+        raise NotApplicable("its hooks do not work on a second device: see second-device") from error
+    if found:
+        advice = "keep constants in memory, choose with choose(values, number), and write no .item() and no if"
+        require(False, f"on an accelerator a draw would stop here: {found[0]}; {advice}")

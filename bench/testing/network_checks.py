@@ -1,7 +1,7 @@
 """All checks of a network."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,8 @@ from bench.spec.protocol import Protocol, Training
 from bench.testing import declarations
 from bench.testing.check import Check, NotApplicable, require
 from bench.testing.isolation import global_generators_untouched
-from bench.testing.problems import PLAIN, STACK, Plain, members_of, split_of
+from bench.testing.problems import ONE_STEP, PLAIN, STACK, Plain, members_of, split_of
+from bench.testing.second_device import require_same_hooks, second_device
 from bench.training.fit import fit
 from bench.training.limits import FLOPS_PER_ROW_OF_A_LARGE_NETWORK, Limits
 from bench.training.member import Fitted, start
@@ -121,6 +122,8 @@ def network_checks() -> Iterator[Check[NetworkSubject]]:
     yield Check("rows-apart", "in evaluation the outputs of a row do not depend on the other rows", _rows_apart)
     yield Check("hidden", "methods reach its hidden activations", _hidden)
     yield Check("learns", "a few steps change every parameter and lower the loss", _learns)
+    elsewhere = "on a second device it leaves its tensors there and computes the same"
+    yield Check("second-device", elsewhere, _second_device)
     yield Check("stack", "in a stack it trains as alone, up to rounding", _stack)
 
 
@@ -210,6 +213,14 @@ def _learns(subject: NetworkSubject) -> None:
     require(not fixed, f"training changes nothing in {', '.join(fixed)}: the outputs do not depend on them; {advice}")
     losses = [loss for loss, _ in trained.history]
     require(min(losses[1:]) < losses[0], f"the training loss did not fall: {losses[0]:.3g}, then {losses[-1]:.3g}")
+
+
+def _second_device(subject: NetworkSubject) -> None:
+    split = replace(subject.split, train_x=subject.split.train_x[:ROWS], train_y=subject.split.train_y[:ROWS])
+    device = second_device()
+    _, members = members_of(Plain(), split, ONE_STEP, network=subject.plugin)
+    if found := require_same_hooks(members[0], device):
+        require(False, f"on an accelerator a forward pass would stop here: {found[0]}; write no .item() and no if")
 
 
 def _stack(subject: NetworkSubject) -> None:

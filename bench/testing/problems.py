@@ -29,6 +29,8 @@ SEED = 20
 NETWORK = PluginSpec(DEFAULT_NETWORK, options={"hidden": [16]})
 LEARNING = Protocol(Training(learning_rate=0.01, epochs=80, batch=32), NETWORK, validation=0.2)
 SHORT = Protocol(Training(learning_rate=0.01, epochs=3, batch=32), NETWORK, validation=0.2)
+# Not Adam: it moves weights whose gradient is nothing but rounding, so that two devices would differ.
+ONE_STEP = Protocol(Training(learning_rate=0.01, epochs=1, batch=32, optimizer="sgd"), NETWORK, validation=0.2)
 CENTRES = np.array([[0.0, 2.0], [-1.8, -1.0], [1.8, -1.0]])
 NOISE, WIDTH = 0.05, 0.5  # standard deviations of targets, and of inputs around their centre
 
@@ -146,12 +148,13 @@ def members_of(
     seed: int = SEED,
     network: Network | None = None,
     fold: Sequence[Tensor] | None = None,
+    device: str = "cpu",
 ) -> tuple[Prepared, list[Member]]:
     """Return the data of one cell and its networks, as a run creates them; `network` replaces the protocol's.
 
     `fold` has the rows of a part, see `prepare`.
     """
-    data, problem = prepare(split, protocol, seed, "cpu", fold), split.problem
+    data, problem = prepare(split, protocol, seed, device, fold), split.problem
     if network is None:
         network = Registry().make("network", protocol.network.name, protocol.network.options)
     new_network = network_factory(network, problem)

@@ -5,7 +5,9 @@ from functools import cached_property
 from bench.api import Method, Task
 from bench.testing.check import NotApplicable, require
 from bench.testing.comparison import Difference, against_crowd
-from bench.testing.problems import LEARNING, PROBLEMS, SHORT, STACK, Cell, split_of, train
+from bench.testing.miniature import Crossing
+from bench.testing.problems import LEARNING, ONE_STEP, PROBLEMS, SHORT, STACK, Cell, members_of, split_of, train
+from bench.testing.second_device import require_same_hooks, second_device
 
 
 class MethodSubject:
@@ -33,6 +35,13 @@ class MethodSubject:
     def among_others(self) -> Difference:
         """How `alone` differs from the same networks trained among others."""
         return against_crowd(self.alone)
+
+    @cached_property
+    def draw_crossings(self) -> list[Crossing]:
+        """What a draw on a second device copied and waited for; fails where the hooks do not work there."""
+        device = second_device()
+        members = [members_of(self.plugin, split_of(task), ONE_STEP)[1][0] for task in self.tasks]
+        return [crossing for member in members for crossing in require_same_hooks(member, device)]
 
     @property
     def cell(self) -> Cell:

@@ -1,6 +1,7 @@
 """Quantile regression: simulated quantiles are found, and none cross."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ SOURCE = torch.Generator().manual_seed(11)
 
 def some_network(method: QuantileRegression, scale: float = 1.0) -> Net:
     module = MLP(2, [8], len(method.levels))
-    return Net(module, {name: scale * p.detach() for name, p in module.named_parameters()}, {})
+    net = Net(module, {name: scale * p.detach() for name, p in module.named_parameters()}, {})
+    return replace(net, memory=method.memory(net, BlankTape()))
 
 
 def test_the_loss_is_that_of_every_level() -> None:

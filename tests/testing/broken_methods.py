@@ -309,6 +309,24 @@ class NeedsAllClasses(Healthy):
 
 
 @dataclass(frozen=True)
+class StaysOnHost(Broken):
+    """Breaks second-device: adds a tensor that lies on the host."""
+
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        return super().draw(net, x, tape) + torch.zeros(1)
+
+
+@dataclass(frozen=True)
+class AsksTheDevice(Broken):
+    """Breaks draws-stay: an innocent question, for whose answer the host waits."""
+
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        if not torch.isfinite(x).all():
+            raise ValueError("the inputs are not finite")
+        return super().draw(net, x, tape)
+
+
+@dataclass(frozen=True)
 class FixedNoise(Broken):
     """Breaks variance-shrinks: noise that knows nothing of the data."""
 

@@ -55,6 +55,8 @@ BROKEN = {
     "tiny-data": broken.NeedsRows,
     "constant-targets": broken.NeedsVariety,
     "missing-class": broken.NeedsAllClasses,
+    "second-device": broken.StaysOnHost,
+    "draws-stay": broken.AsksTheDevice,
     "variance-shrinks": broken.FixedNoise,
     "cost": broken.Hoards,
 }

@@ -140,6 +140,13 @@ class Unused(Perceptron):
         self.spare = nn.Linear(2, 2)
 
 
+class OnHost(Perceptron):
+    """Adds a tensor that lies on the host."""
+
+    def forward(self, x: Tensor, hidden: Hidden = unchanged) -> Tensor:
+        return super().forward(x, hidden) + torch.zeros(1)
+
+
 class Looking(Perceptron):
     """Looks at its values."""
 
@@ -171,9 +178,11 @@ BROKEN: dict[str, type[Network]] = {
     "rows-apart": with_module(Centred),
     "hidden": with_module(Deaf),
     "learns": with_module(Unused),
+    "second-device": with_module(OnHost),
     "stack": with_module(Looking),
 }
-ALSO = {"tensors": {"learns", "stack"}, "seeded": {"learns"}}  # what cannot be started cannot be trained either
+# What cannot be started cannot be trained either, and who looks at a value waits for it.
+ALSO = {"tensors": {"learns", "second-device", "stack"}, "seeded": {"learns"}, "stack": {"second-device"}}
 
 
 def failed(network: Network) -> set[str]:
