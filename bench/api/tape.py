@@ -149,9 +149,9 @@ def numbers(
 def write_numbers(source: torch.Generator, normals: Tensor, uniforms: Tensor) -> None:
     """Fill two contiguous tensors with the next numbers of a stream."""
     if normals.numel():
-        torch.randn(normals.shape, generator=source, out=normals)
+        normals.normal_(generator=source)  # what `torch.randn` does, called in less time
     if uniforms.numel():
-        torch.rand(uniforms.shape, generator=source, out=uniforms)
+        uniforms.uniform_(generator=source)
 
 
 def block_calls(length: TapeLength, at_most: int) -> int:

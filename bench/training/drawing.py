@@ -4,16 +4,19 @@ Draw t is the same function for any T, any chunks of rows and any other draws: i
 generator, on the device that draws. Drawing changes no state.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.api.tape import BlankTape, Tape, TapeLength, generator, no_other_randomness, numbers
+from bench.api.tape import BlankTape, Tape, TapeLength, new_generator, no_other_randomness, stream, write_numbers
 from bench.errors import UserError
 from bench.training.allocator import keep_freed_memory
 from bench.training.draw_cache import cached_layers
@@ -29,6 +32,9 @@ BYTES_AT_ONCE = 2**25
 ROWS_IN_CACHE = 100  # of a large network on a CPU, whose activations fit into the cache
 
 Tensors = tuple[Mapping[str, Tensor], ...]  # params, buffers, memory
+Call = Callable[[Tensors, Tensor, Tensor, Tensor], Tensor]  # of tensors, rows, normals and uniforms
+# Evaluates a call for networks of these numbers; the draws of each network are the second axis of the tapes.
+Evaluate = Callable[[tuple[int, ...], Call, Tensors, Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +73,13 @@ class Cuts:
     networks: int
 
 
+def eagerly(
+    numbers: tuple[int, ...], call: Call, tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor
+) -> Tensor:
+    """Evaluate a call as it is."""
+    return call(tensors, x, normals, uniforms)
+
+
 class Functions:
     """The functions of a drawing, to be evaluated at any rows; use it inside `torch.no_grad()`."""
 
@@ -77,9 +90,10 @@ class Functions:
         net.module.eval()
         self._tape, row_tape = BlankTape(job.x.device), BlankTape(job.x.device)
         few, outputs = job.x[:2], []
-        with guarded(net, x=job.x):
+        with guarded(net, x=job.x), _changes_seen(net) as changes:
             written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
             written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
+        self.folds = not any(changes)  # noise on activations alone: several draws are one larger batch
         try:
             _check_outputs(job, outputs[0])
         except ValueError as error:
@@ -91,20 +105,45 @@ class Functions:
         networks = len(job.networks)
         self.count = job.draws if self._tape.length.total else networks
         self.each = each = -(-self.count // networks)  # draws from each network, rounded up
-        per_row = max(1, written - written_once)
-        fixed = max(0, written_once - per_row)  # bytes of a draw that do not depend on the rows: its noisy weights
+        self._per_row = per_row = max(1, written - written_once)
+        self._fixed = max(0, written_once - per_row)  # bytes of a draw that do not depend on the rows: noisy weights
         room = min(limits.bytes, BYTES_AT_ONCE)
         # Chunks of rows decide the noise of rows, so there they must not depend on the limits.
         several = ROWS_IN_CACHE if job.x.device.type == "cpu" and not by_row else ROWS_AT_ONCE
         rows = min(len(job.x), several if large or by_row else max(1, room // per_row))
-        fit = max(1, room // (rows * per_row + fixed))  # draws whose tensors fit into memory
+        fit = self._draws_within(room, rows)
         draws = 1 if large else min(each, fit)
         self.cuts = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
+        self.threads = torch.get_num_threads() if large else 1
+        self._evaluate: Evaluate = eagerly
 
-    @property
-    def threads(self) -> int:
-        """The number of threads used."""
-        return torch.get_num_threads() if self.cuts.large else 1
+    def one_by_one(self, rows: int | None = None) -> Self:
+        """Return the same functions with one draw of one network per call; None: at as many rows as now."""
+        return self._cut_anew(replace(self.cuts, rows=rows or self.cuts.rows, draws=1, networks=1))
+
+    def vectorised(self, room: int) -> Self:
+        """Return the same functions with as many draws per call, at least two, as write this many bytes."""
+        cuts, networks = self.cuts, len(self.job.networks)
+        # Chunks of rows decide the noise of rows, so there they are not changed.
+        rows = cuts.rows if cuts.by_row else len(self.job.x)
+        fit = max(2, self._draws_within(room, rows))
+        draws = min(self.each, fit)
+        return self._cut_anew(replace(cuts, large=False, rows=rows, draws=draws, networks=min(networks, fit // draws)))
+
+    def evaluated_by(self, evaluate: Evaluate) -> Self:
+        """Return the same functions with every call evaluated in another way; no layer is cached between calls."""
+        other = self._cut_anew(replace(self.cuts, large=False))
+        other._evaluate = evaluate
+        return other
+
+    def _cut_anew(self, cuts: Cuts) -> Self:
+        other = copy.copy(self)
+        other.cuts = cuts
+        return other
+
+    def _draws_within(self, room: int, rows: int) -> int:
+        """Return how many draws at so many rows write at most this many bytes; at least one."""
+        return max(1, room // (rows * self._per_row + self._fixed))
 
     def tape_length(self, x: Tensor) -> TapeLength:
         """Return how many random numbers one draw at these rows reads."""
@@ -116,10 +155,20 @@ class Functions:
 
     def numbers(self, t: int, length: TapeLength, device: torch.device, chunk: int = 0) -> tuple[Tensor, Tensor]:
         """Return the random numbers of draw t at the chunk of rows that begins with this one."""
-        salt = (chunk,) if self.cuts.by_row else ()
-        source = generator(self.job.seed, "draw", t, *salt, device=device)
-        normals, uniforms = numbers(source, 1, length, device)
+        normals, uniforms = self._numbers([t], length, device, chunk)
         return normals[0], uniforms[0]
+
+    def _numbers(
+        self, draws: Sequence[int], length: TapeLength, device: torch.device, chunk: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return the random numbers of some draws, each from a stream of its own: `[draws, n]` and `[draws, u]`."""
+        salt = (chunk,) if self.cuts.by_row else ()
+        source = new_generator(device)
+        normals = torch.empty(len(draws), length.normals, device=device)
+        uniforms = torch.empty(len(draws), length.uniforms, device=device)
+        for t, *rows in zip(draws, normals.unbind(), uniforms.unbind(), strict=True):
+            write_numbers(source.manual_seed(stream(self.job.seed, "draw", t, *salt)), *rows)
+        return normals, uniforms
 
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
@@ -141,28 +190,48 @@ class Functions:
     def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, chunk: int) -> Tensor:
         """Return these draws from one group of networks: `[networks, turns, rows, outputs]`."""
         job, networks = self.job, self.job.networks[first : first + self.cuts.networks]
-        tapes = [
-            [self.numbers(turn * len(job.networks) + k, length, x.device, chunk) for turn in turns]
-            for k in range(first, first + len(networks))
-        ]
-        normals = torch.stack([torch.stack([n for n, _ in row]) for row in tapes])
-        uniforms = torch.stack([torch.stack([u for _, u in row]) for row in tapes])
+        which = tuple(range(first, first + len(networks)))
+        normals, uniforms = self._numbers(
+            [turn * len(job.networks) + k for k in which for turn in turns], length, x.device, chunk
+        )
+        normals, uniforms = (law.unflatten(0, (len(which), len(turns))) for law in (normals, uniforms))
         module = networks[0].module.eval()
         softmax = job.task == "classification" and not states_itself(job.method)
 
-        def one(tensors: Tensors, normals: Tensor, uniforms: Tensor) -> Tensor:
+        def one(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
             outputs = job.method.draw(Net(module, *tensors), x, Tape(normals, uniforms))
             return outputs.softmax(-1) if softmax else outputs
 
-        over_turns = vmap(one, in_dims=(None, 0, 0))
+        over_turns = vmap(one, in_dims=(None, None, 0, 0))
+
+        def of_one_network(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
+            if normals.shape[1] == 1:
+                return one(tensors, x, normals[0, 0], uniforms[0, 0])[None, None]
+            return over_turns(tensors, x, normals[0], uniforms[0])[None]
+
         if len(networks) == 1:
-            tensors = _tensors(networks[0])
-            if len(turns) == 1:
-                return one(tensors, normals[0, 0], uniforms[0, 0])[None, None]
-            return over_turns(tensors, normals[0], uniforms[0])[None]
+            return self._evaluate(which, of_one_network, _tensors(networks[0]), x, normals, uniforms)
         parts = zip(*(_tensors(network) for network in networks), strict=True)
         stacked = tuple({name: torch.stack([part[name] for part in same]) for name in same[0]} for same in parts)
-        return vmap(over_turns)(stacked, normals, uniforms)
+        call: Call = vmap(over_turns, in_dims=(0, None, 0, 0))
+        return self._evaluate(which, call, stacked, x, normals, uniforms)
+
+
+@contextmanager
+def _changes_seen(net: Net) -> Iterator[list[bool]]:
+    """Collect for every pass through the module inside the block whether its tensors were not the network's own."""
+    own = {**net.params, **net.buffers}
+    changes: list[bool] = []
+
+    def see(module: nn.Module, inputs: object) -> None:
+        used = (*module.named_parameters(), *module.named_buffers())
+        changes.append(any(tensor is not own.get(name) for name, tensor in used))
+
+    handle = net.module.register_forward_pre_hook(see)
+    try:
+        yield changes
+    finally:
+        handle.remove()
 
 
 def _versions(job: Drawing) -> list[int]:

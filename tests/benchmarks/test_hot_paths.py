@@ -23,7 +23,7 @@ from bench.methods.mcni_fixed import MCNIFixed
 from bench.metrics import Forecast, score
 from bench.networks.mlp import MLPNetwork
 from bench.networks.resnet8 import ResNet8Network
-from bench.probes.latency.passes import MODES
+from bench.probes.latency.modes import MODES
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Training
 from bench.store.store import Store

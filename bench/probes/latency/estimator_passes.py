@@ -10,7 +10,7 @@ from torch import Tensor
 from bench.api import Array, ClassPrediction, Estimator, Prediction
 from bench.api.tape import stream
 from bench.probes.base import Subject
-from bench.probes.latency.passes import Mode
+from bench.probes.latency.modes import Mode
 from bench.training.drawing import Cuts
 from bench.training.estimators import SEEDS, FittedEstimator, fit_estimator
 from bench.training.limits import threads

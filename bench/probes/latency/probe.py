@@ -1,7 +1,7 @@
 """The latency probe: its options, and what the rest of the harness needs to know of it without loading torch."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -14,7 +14,7 @@ from bench.spec.protocol import CLOSED, Count, Draws, Positive
 if TYPE_CHECKING:
     from bench.training.limits import Limits
 
-ModeName = Literal["engine", "naive", "compiled"]
+ModeName = Literal["engine", "naive", "compiled", "tuned"]
 DEFAULT_MODES: tuple[ModeName, ...] = ("engine", "naive")
 
 
@@ -24,6 +24,7 @@ class Latency(Probe):
 
     kind = "latency"
     together = True
+    later = frozenset({"single_rows", "tuning_seconds"})
     table = staticmethod(latency_table)
     check_outcome = staticmethod(check_conditions)
     draws: list[Draws] = Field(default_factory=lambda: [1, 10, 50, 100])  # T of the series
@@ -34,6 +35,8 @@ class Latency(Probe):
     dtype: Literal["float32", "bfloat16"] = "float32"  # bfloat16: products only, by autocast
     threads: Count = 0  # 0: one per core
     warm_up: Positive = 5  # passes of each series at most, before its times count
+    single_rows: Count = 0  # test rows that are timed one by one, too, in batches of 1; 0: none
+    tuning_seconds: Annotated[float, Field(gt=0, le=3600, strict=True)] = 5.0  # to choose the mode of a tuned series
 
     def __post_init__(self) -> None:
         for name, values in (("draws", self.draws), ("modes", self.modes)):
@@ -42,7 +45,8 @@ class Latency(Probe):
 
     def evaluations(self, test_rows: int) -> int:
         """Return the rows of all passes of a cell, roughly, warm-up included."""
-        return (self.repeats + 3) * sum(self.draws) * len(self.modes) * min(test_rows, self.rows or test_rows)
+        rows = min(test_rows, self.rows or test_rows) + self.single_rows
+        return (self.repeats + 3) * sum(self.draws) * len(self.modes) * rows
 
     def measure_together(
         self, subjects: Sequence[Subject], device: str, limits: "Limits"

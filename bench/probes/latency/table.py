@@ -23,6 +23,7 @@ ABOUT = (
     "over a plain pass: forward by one plain pass of the same network, with its interval; scaling: time(T) / (T x "
     "time(1)); over engine: time by that of mode engine. 'uqbench report' has transfer and p90, too."
 )
+CHOSEN = ("T", "batch", "chosen by mode tuned", "in trials over engine")
 
 
 def latency_table(results: "Results") -> str:
@@ -33,13 +34,18 @@ def latency_table(results: "Results") -> str:
     cells = results.cells.dropna(subset="training")
     for dataset, own in cells[cells["status"] == "ok"].groupby("dataset", sort=False):
         rows: list[dict[str, str]] = []
+        chosen: list[list[str]] = []
         facts: dict[str, Any] = {}
         for _, cell in own.iterrows():
             about = json.loads(cell["training"]).get("latency", {})
             facts, series = about.get("facts", facts), about.get("series", {})
             rows += [_row(cell, condition, series, values) for condition in sorted(series, key=_order)]
+            tuned = [condition for condition in sorted(series, key=_order) if "choice" in series[condition]]
+            chosen += [_chosen(str(cell["method"]), condition, series[condition]) for condition in tuned]
         if rows:
             parts += [_caption(str(dataset), facts), *(_table(rows, columns) for columns in TABLES)]
+        if chosen:
+            parts.append("\n".join(markdown_table(["method", *CHOSEN], chosen, [1, 2, 4], padded=True)))
     return "\n\n".join([*parts, "\n".join(wrap(ABOUT, COLUMNS))]) if parts else ""
 
 
@@ -60,11 +66,20 @@ def _order(condition: str) -> tuple[str, int]:
     return mode, int(draws)
 
 
+def _chosen(method: str, condition: str, one: dict[str, Any]) -> list[str]:
+    """Return the columns of a row about a mode that was chosen by trials."""
+    draws, choice = condition.removeprefix("T=").partition(",")[0], one["choice"]
+    gain = choice["tried"][choice["chosen"]] / choice["tried"][choice["fixed"]]
+    return [cut(method, 16), draws, str(one["batch"]), cut(choice["chosen"], 44), f"{gain:.2f}"]
+
+
 def _row(cell: Any, condition: str, series: dict[str, Any], values: dict[tuple[str, str], float]) -> dict[str, str]:
     """Return the text of every column."""
     about = dict(part.split("=") for part in condition.split(","))
     one = series[condition]
-    forward, ratio, engine = one["forward"], one["ratio"], series.get(f"T={about['T']}")
+    forward, ratio = one["forward"], one["ratio"]
+    single = f",batch={about['batch']}" if "batch" in about else ""
+    engine = series.get(f"T={about['T']}{single}")
 
     def value(metric: str, form: str) -> str:
         found = values.get((cell["key"], f"{metric}@{condition}"))
@@ -75,7 +90,7 @@ def _row(cell: Any, condition: str, series: dict[str, Any], values: dict[tuple[s
     return {
         "method": str(cell["method"]),
         "T": about["T"],
-        "mode": about.get("mode", "engine"),
+        "mode": about.get("mode", "engine") + (f", {single[1:].replace('=', ' ')}" if single else ""),
         "forward": _short(forward["mean"]),
         "95 % interval": interval,
         **{name: _short(forward[name]) for name in ("median", "p99")},

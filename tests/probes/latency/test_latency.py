@@ -20,11 +20,12 @@ from bench.plan.units import Units, cut
 from bench.plugins.registry import Registry
 from bench.probes import make_probe
 from bench.probes.base import Subject
-from bench.probes.latency import Latency, passes
-from bench.probes.latency import series as timed_series
+from bench.probes.latency import Latency, cases, modes
+from bench.probes.latency.cases import Series
 from bench.probes.latency.machine_load import Gpu
-from bench.probes.latency.passes import Mode, Workload
-from bench.probes.latency.series import Series, time_rounds
+from bench.probes.latency.modes import Mode
+from bench.probes.latency.passes import Workload
+from bench.probes.latency.series import time_rounds
 from bench.run.driver import RunSettings, rerun, run
 from bench.spec.cell import Cell, Outcome
 from bench.store.results import StoredResults
@@ -135,6 +136,7 @@ SMALL = [
     "probe.batch=10",
     "probe.repeats=3",
     'probe.modes=["engine", "naive"]',
+    "probe.single_rows=0",
     "network.hidden=[5]",
 ]
 
@@ -209,16 +211,51 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
         assert cell["message"] == "; ".join([*about["doubts"], *about["remarks"]])
 
 
+def test_tuned_modes_and_single_rows_have_rows_of_their_own(store: Store) -> None:
+    suite = small('probe.modes=["engine", "tuned"]', "probe.single_rows=2", "probe.tuning_seconds=0.1")
+    assert run(suite.only([], ["mc-dropout"]), Registry(), store).well
+    results = StoredResults(store, "latency-tabular")
+    (key,) = results.cells["key"]
+    about = json.loads(results.cells.iloc[0]["training"])["latency"]["series"]
+    assert set(about) == {f"T={t}{mode}{at}" for t in (1, 3) for mode in ("", ",mode=tuned") for at in ("", ",batch=1")}
+    arrays = results.arrays(key)
+    values = results.frame.set_index("metric")["value"]
+    for name, one in about.items():
+        single = name.endswith("batch=1")
+        assert one["batch"] == (1 if single else 10)
+        times = arrays[f"latency/latency_forward@{name}"]
+        plain = arrays["latency/plain@batch=1" if single else "latency/plain"]
+        assert values[f"latency_ratio@{name}"] == pytest.approx(np.median(times) / np.median(plain))
+        assert values[f"latency_forward@{name}"] == pytest.approx(np.median(times) * 1000 / (2 if single else 20))
+        if "tuned" in name:
+            choice = one["choice"]
+            assert one["mode"] == choice["chosen"]
+            assert choice["chosen"] in choice["tried"]
+            assert isinstance(choice["bit_equal"], bool)
+        else:
+            assert one["mode"] == "engine"
+            assert "choice" not in one
+    table = Latency.table(results)
+    assert "chosen by mode tuned" in table
+    assert "tuned, batch 1" in table
+    assert max(map(len, table.splitlines())) <= 100
+
+
+def test_options_that_came_later_are_no_part_of_a_key() -> None:
+    assert not {"single_rows", "tuning_seconds"} & Latency().spec.keys()
+    assert Latency(single_rows=3).spec["single_rows"] == 3
+
+
 @pytest.mark.slow
 def test_an_ensemble_of_t_is_t_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    real = passes.MODES["engine"]
+    real = modes.MODES["engine"]
 
     def noted(job: Drawing, limits: Limits) -> Mode:
         jobs.append(job)
         return real(job, limits)
 
-    monkeypatch.setitem(passes.MODES, "engine", noted)
+    monkeypatch.setitem(modes.MODES, "engine", noted)
     suite = small('probe.modes=["engine"]', "probe.draws=[2, 7]").only([], ["deep-ensemble"])
     (task,) = plan(suite, Registry())
     assert isinstance(task, Task)
@@ -271,7 +308,7 @@ def test_the_store_refuses_a_condition_of_which_it_is_not_told_how_it_was_cut(st
 
 @pytest.mark.slow
 def test_without_a_compiler_the_mode_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    monkeypatch.setattr(timed_series, "compiler_found", lambda: False)
+    monkeypatch.setattr(cases, "compiler_found", lambda: False)
     suite = small('probe.modes=["engine", "compiled"]').only([], ["mc-dropout"])
     summary = run(suite, Registry(), store)
     (why,) = (why for _, why in summary.doubts)

@@ -12,7 +12,8 @@ from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.mlp import MLPNetwork
-from bench.probes.latency.passes import MODES, Workload, timed_pass
+from bench.probes.latency.modes import MODES
+from bench.probes.latency.passes import Workload, timed_pass
 from bench.spec.protocol import Training
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
