@@ -5,6 +5,7 @@ generator, on the device that draws. Drawing changes no state.
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
 from bench.api.tape import BlankTape, Tape, TapeLength, new_generator, no_other_randomness, stream, write_numbers
+from bench.counts import plural
 from bench.errors import UserError
 from bench.training.allocator import keep_freed_memory
 from bench.training.draw_cache import cached_layers
@@ -25,6 +27,7 @@ from bench.training.guards import guarded, place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors, states_itself
 from bench.training.network_factory import runs_alone
+from bench.training.transfers import release_memory, to_host
 
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
 # every time: 100 draws of an MLP at 2,000 rows took 225 ms in one call and 60 ms in calls of this size.
@@ -56,7 +59,7 @@ def draw(job: Drawing, limits: Limits = Limits()) -> Array:
     """
     versions = _versions(job)
     with torch.no_grad(), no_other_randomness(place_of(job.method, "draw"), job.x.device):
-        parts = [part.cpu().numpy() for part in Functions(job, limits).at(job.x)]
+        parts = [part.numpy() for part in to_host(Functions(job, limits).at(job.x))]
     if versions != _versions(job):
         raise UserError(f"{place_of(job.method, 'draw')}: draw changed the network's tensors in place; return new ones")
     return np.concatenate(parts, axis=1)
@@ -176,16 +179,42 @@ class Functions:
         # Layers are cached from one draw of a network to the next; an ensemble has one draw per network.
         modules = (network.module for network in job.networks if cuts.large and each > 1)
         with threads(self.threads), cached_layers(modules):
-            for begin in range(0, len(x), cuts.rows):
-                part = x[begin : begin + cuts.rows]
-                part = channels_last(part) if cuts.large else part
-                length = self.tape_length(part)
-                grid = []
-                for first in range(0, len(job.networks), cuts.networks):
-                    turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
-                    grid.append(torch.cat([self._values(first, part, turn, length, begin) for turn in turns], dim=1))
-                # [networks, each, ...] -> draw t is number t // networks of network t mod networks
-                yield torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
+            begin = 0
+            while begin < len(x):
+                part = x[begin : begin + self.cuts.rows]
+                try:
+                    values = self._chunk(channels_last(part) if cuts.large else part, begin)
+                except torch.OutOfMemoryError:
+                    self.cuts = self._halved()
+                else:
+                    begin += len(part)
+                    yield values
+                    continue
+                release_memory(x.device)  # not before the exception is gone, which holds what was computed
+
+    def _chunk(self, x: Tensor, begin: int) -> Tensor:
+        """Return the values `[T, rows, outputs]` of the chunk of rows that begins with this one."""
+        cuts, each, length, grid = self.cuts, self.each, self.tape_length(x), []
+        for first in range(0, len(self.job.networks), cuts.networks):
+            turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
+            grid.append(torch.cat([self._values(first, x, turn, length, begin) for turn in turns], dim=1))
+        # [networks, each, ...] -> draw t is number t // networks of network t mod networks
+        return torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
+
+    def _halved(self) -> Cuts:
+        """Return calls of half the size, for a device that is out of memory; raises where nothing can be halved."""
+        cuts = self.cuts
+        networks = min(cuts.networks, len(self.job.networks))
+        if cuts.draws > 1:
+            smaller = replace(cuts, draws=-(-cuts.draws // 2))
+        elif networks > 1:
+            smaller = replace(cuts, networks=-(-networks // 2))
+        elif cuts.rows > 1 and not cuts.by_row:  # chunks of rows decide the noise of rows
+            smaller = replace(cuts, rows=-(-cuts.rows // 2))
+        else:
+            raise UserError(f"out of memory: the device has none for one draw at {plural(cuts.rows, 'row')}")
+        warnings.warn(f"out of memory while drawing: it goes on in calls of half the size ({smaller})", stacklevel=2)
+        return smaller
 
     def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, chunk: int) -> Tensor:
         """Return these draws from one group of networks: `[networks, turns, rows, outputs]`."""

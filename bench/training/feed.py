@@ -13,6 +13,7 @@ from bench.api.tape import TapeLength, write_numbers
 from bench.training.member import Member, Rows, optimizer_of
 from bench.training.slot import Slot
 from bench.training.streams import Draws
+from bench.training.transfers import to_device
 
 Slots = Sequence[Slot | None]  # None: free
 
@@ -84,7 +85,8 @@ class Feed:
         present = tuple(None if slot is None else slot.number for slot in slots)
         if which not in self._stacked or self._stacked[which][0] != present:
             blank = torch.zeros_like(getattr(self.model.rows, which))
-            rows = torch.stack([blank if slot is None else getattr(slot, which) for slot in slots]).to(self.device)
+            rows = torch.stack([blank if slot is None else getattr(slot, which) for slot in slots])
+            rows = to_device(rows, self.device)
             self._stacked[which] = (present, rows)
         return self._stacked[which][1]
 
@@ -147,7 +149,7 @@ class Feed:
         clocks[:, :, places, 1] = [t.weight_decay for _, _, t in busy]
         clocks[:, :, places, 2:5] = factors[..., 1:]
         clocks[:, :, places, 5] = [slot.rows for _, slot, _ in busy]
-        return torch.from_numpy(clocks.astype(np.float32)).to(self.device)
+        return to_device(torch.from_numpy(clocks.astype(np.float32)), self.device)
 
 
 def _write_cut(cut: int, source: torch.Generator, normals: Tensor, uniforms: Tensor) -> None:

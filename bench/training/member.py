@@ -22,6 +22,7 @@ from bench.training.augmentation import crop_and_flip
 from bench.training.forms import TRACED, Form, form_that_pays
 from bench.training.guards import place_of
 from bench.training.precision import forward_precision
+from bench.training.transfers import to_device
 
 Tensors = dict[str, Tensor]
 Parts = Mapping[str, Tensors]  # the tensors of `Start` by field: params, buffers, memory, state, values
@@ -50,7 +51,7 @@ class Rows:
     def batch(self, rows: Tensor) -> Batch:
         """Return some rows as a batch."""
         device = self.x.device
-        chosen = rows.to(device)
+        chosen = to_device(rows, device)
         return Batch(self.task, self.x[chosen], self.y[chosen], torch.full((), float(len(self.train)), device=device))
 
 

@@ -23,6 +23,8 @@ def computes_bfloat16(device: torch.device) -> bool:
     """Return whether the device has bfloat16 products."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":  # of others torch does not tell
+        return True
     able = torch.cpu.get_capabilities()
     return any(able.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16"))  # the last is Arm's name
 

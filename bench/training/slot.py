@@ -1,6 +1,7 @@
 """One slot of a stack: the state on the host of the member that trains in it."""
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import torch
@@ -67,3 +68,21 @@ class Slot:
             return "diverged"
         stopped = validated and self.since_best >= self.member.training.patience
         return "ok" if stopped or self.epoch >= self.member.training.epochs else ""
+
+
+def judged_by_teams(slots: Sequence[Slot | None], losses: Sequence[float]) -> list[float]:
+    """Return the validation losses by which slots are judged: those of a team by the mean, which none may miss."""
+    teams: dict[Hashable, list[int]] = {}
+    sizes: dict[Hashable, int] = {}
+    for place, slot in enumerate(slots):
+        if slot is not None and slot.member.team is not None:
+            teams.setdefault(slot.member.team.key, []).append(place)
+            sizes[slot.member.team.key] = slot.member.team.size
+    judged = list(losses)
+    for key, places in teams.items():
+        if sizes[key] == 1:
+            continue
+        mean = sum(losses[place] for place in places) / len(places) if len(places) == sizes[key] else math.nan
+        for place in places:
+            judged[place] = mean
+    return judged

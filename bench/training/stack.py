@@ -10,10 +10,9 @@ Small networks, whose cost is overhead, run *stacked* (`vmap` over the slots, tr
 ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
 """
 
-import math
 import time
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,9 +33,10 @@ from bench.training.guards import place_of
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, advance, remember, remembers, start
 from bench.training.precision import warn_of_emulation
-from bench.training.slot import Slot
+from bench.training.slot import Slot, judged_by_teams
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
 from bench.training.tracing import FlatCall
+from bench.training.transfers import to_device
 from bench.training.usage import add_steps
 from bench.training.validator import Network, Validator
 
@@ -173,8 +173,8 @@ class Stack:
         fits = room // max(1, len(self.slots) * self.cost.step_bytes)  # all of them are validated together
         return max(1, min(EPOCHS_AT_ONCE, STEPS_AT_ONCE // self.steps, ahead, fits))
 
-    def _train_turn(self) -> tuple[list[list[float]], list[Network]]:
-        """Train some epochs; return the losses of all slots and their networks after each."""
+    def _train_turn(self) -> tuple[Tensor, list[Network]]:
+        """Train some epochs; return the losses of all slots, on the device, and their networks after each."""
         epochs = self.epochs_at_once
         if not self.validated:  # all epochs of a turn are validated by one graph, whose size is fixed
             epochs = min(epochs, *(s.member.training.epochs - s.epoch for s in self.slots if s))
@@ -207,8 +207,7 @@ class Stack:
                 means.append(total / self.steps)
             self._remember()
             networks.append({part: self.columns[part] for part in NETWORK})
-        losses: list[list[float]] = torch.stack(means).tolist()
-        return losses, networks
+        return torch.stack(means), networks
 
     def _remember(self) -> None:
         """Let the method remember what it wants of an epoch."""
@@ -216,7 +215,7 @@ class Stack:
             return
         normals, uniforms = self.feed.numbers(self.slots, 1, self.cost.epoch)
         done = [(s.epoch + 1) / s.member.training.epochs if s else 0.0 for s in self.slots]
-        progress = torch.tensor(done, device=self.device)
+        progress = to_device(torch.tensor(done), self.device)
         memory = self.call("remember", remember, self.columns, progress, (normals[0], uniforms[0]))
         if "remember" not in self.checked:
             require_same_tensors(place_of(self.model.method, "remember"), self.columns["memory"], memory)
@@ -250,14 +249,17 @@ class Stack:
         require_same_tensors(place, self.columns["params"], params)
         require_same_tensors(f"{place}, state", self.columns["state"], state)
 
-    def _close_turn(self, turn: tuple[list[list[float]], list[Network]]) -> Iterator[tuple[int, Fitted]]:
+    def _close_turn(self, turn: tuple[Tensor, list[Network]]) -> Iterator[tuple[int, Fitted]]:
         """Record the epochs of a turn, keep the best networks, and yield the results of members that have ended."""
-        losses, networks = turn
+        means, networks = turn
         busy = [(place, slot) for place, slot in enumerate(self.slots) if slot is not None]
-        validation = None
+        read = [means]
         if self.validated and self._due(len(networks)):
             trained = [{**each, "values": self.columns["values"]} for each in networks]
-            validation = [self._of_teams(each) for each in self.validator.losses(self.call, self.slots, trained)]
+            read.append(self.validator.losses(self.call, self.slots, trained))
+        # The one place where the host waits for the device.
+        losses, *of_validation = torch.stack(read).tolist()
+        validation = [judged_by_teams(self.slots, each) for each in of_validation[0]] if of_validation else None
         best: dict[int, list[int]] = {}  # epoch of the turn: the places whose best network it has
         ended: list[tuple[int, Slot, Status, int]] = []
         recorded = 0
@@ -275,7 +277,7 @@ class Stack:
                 best.setdefault(better, []).append(place)
         add_steps(self.steps, recorded, len(networks) * len(self.slots))
         for epoch, chosen in best.items():
-            places = torch.tensor(chosen, device=self.device)
+            places = to_device(torch.tensor(chosen), self.device)
             for part, tensors in self.best.items():
                 for name, tensor in tensors.items():
                     tensor.index_copy_(0, places, networks[epoch][part][name].index_select(0, places))
@@ -284,22 +286,6 @@ class Stack:
         for place, slot, status, epoch in ended:
             self.slots[place] = None
             yield slot.number, self._result(place, slot, status, networks[epoch])
-
-    def _of_teams(self, losses: list[float]) -> list[float]:
-        """Return the validation losses by which slots are judged: those of a team by the mean, which none may miss."""
-        if self.team_size == 1:
-            return losses
-        teams: dict[Hashable, list[int]] = {}
-        for place, slot in enumerate(self.slots):
-            if slot is not None and slot.member.team is not None:
-                teams.setdefault(slot.member.team.key, []).append(place)
-        judged = list(losses)
-        for places in teams.values():
-            complete = len(places) == self.team_size
-            mean = sum(losses[place] for place in places) / len(places) if complete else math.nan
-            for place in places:
-                judged[place] = mean
-        return judged
 
     def _due(self, epochs: int) -> bool:
         """Return whether any slot is to be validated after one of its next epochs."""

@@ -9,6 +9,7 @@ from bench.api.tape import TapeLength, block_calls
 from bench.training.feed import Feed, Slots
 from bench.training.member import ROWS_AT_ONCE, Member
 from bench.training.stacked_calls import StackedCalls
+from bench.training.transfers import to_device
 from bench.training.validation import draws_to_average, loss_of_mean, validation_draw, validation_loss, validation_tape
 
 Network = dict[str, dict[str, Tensor]]  # the tensors of the networks of all slots, by part
@@ -40,19 +41,22 @@ class Validator:
         draws = draws_to_average(self._model, self._tape(self._rows))
         return draws * self._rows > epochs * PASSES_OF_A_STEP * len(self._model.rows.train)
 
-    def losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> list[list[float]]:
-        """Return the losses of all slots after each epoch of a turn; slots that are not due draw no numbers."""
+    def losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> Tensor:
+        """Return the losses of all slots after each epoch of a turn, `[epochs, slots]`, on the device.
+
+        Slots that are not due draw no numbers.
+        """
         fits = max(1, ROWS_OF_NETWORKS // max(1, self._rows * len(slots)))
         # All calls are of one graph, whose shapes are fixed.
         at_once = max(n for n in range(1, len(networks) + 1) if n <= fits and len(networks) % n == 0)
         groups = [networks[begin : begin + at_once] for begin in range(0, len(networks), at_once)]
-        return [epoch for group in groups for epoch in self._losses(call, slots, group)]
+        return torch.cat([self._losses(call, slots, group) for group in groups])
 
-    def _losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> list[list[float]]:
+    def _losses(self, call: StackedCalls, slots: Slots, networks: Sequence[Network]) -> Tensor:
         due = [slot is not None and slot.evaluates(slot.epoch + 1) for slot in slots]
         times = len(networks)
         columns = {part: _one_after_another([each[part] for each in networks]) for part in networks[0]}
-        trained = torch.tensor([float(s.rows) if s else 1.0 for s in slots], device=self._feed.device).repeat(times)
+        trained = to_device(torch.tensor([float(s.rows) if s else 1.0 for s in slots]), self._feed.device).repeat(times)
         total = torch.zeros(times * len(slots), device=self._feed.device)
         everyone, all_due = list(slots) * times, due * times
         for rows in self._feed.validation(slots, ROWS_AT_ONCE if self._large else None, times):
@@ -65,8 +69,7 @@ class Validator:
                 normals, uniforms = self._feed.numbers(everyone, 1, tape, due=all_due)
                 loss = call("validate", validation_loss, columns, rows, trained, (normals[0], uniforms[0]))
             total += loss * (count / self._rows)
-        losses: list[list[float]] = total.view(times, -1).tolist()
-        return losses
+        return total.view(times, -1)
 
     def _sum_of_draws(
         self, call: StackedCalls, slots: Slots, due: Sequence[bool], columns: Network, x: Tensor, draws: int

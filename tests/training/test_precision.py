@@ -52,3 +52,4 @@ def test_what_the_processor_says_decides(monkeypatch: pytest.MonkeyPatch) -> Non
     for able in ({"amx_bf16": True}, {"avx512_bf16": True}, {"amx_bf16": False}):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able)
         assert precision.computes_bfloat16(torch.device("cpu")) == any(able.values())
+        assert precision.computes_bfloat16(torch.device("xpu"))  # whatever the processor beside it has

@@ -109,7 +109,7 @@ def test_teams_that_begin_later_are_evaluated_at_the_same_time(
     calls: list[int] = []
     original = Validator.losses
 
-    def counted(self: Validator, *arguments: Any) -> list[list[float]]:
+    def counted(self: Validator, *arguments: Any) -> torch.Tensor:
         calls.append(1)
         return original(self, *arguments)
 

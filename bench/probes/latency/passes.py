@@ -19,6 +19,7 @@ from torch import Tensor
 from bench.api import Array
 from bench.probes.latency.clock import Clock
 from bench.probes.latency.modes import Evaluate
+from bench.training.transfers import to_device, to_host
 
 SPANS = ("forward", "transfer", "total")
 
@@ -45,18 +46,18 @@ class Spans:
 
 def timed_pass(workload: Workload, evaluate: Evaluate, clock: Clock) -> Spans:
     """Carry out one pass and time it."""
-    moments, predictions = [], []
+    moments, predictions, device = [], [], torch.device(workload.device)
     with torch.no_grad(), precision(workload):
         clock.wait()
         start = clock.mark()
         for begin in range(0, len(workload.rows), workload.batch):
             host = workload.scaled(workload.rows[begin : begin + workload.batch])
             ready = clock.mark()
-            x = host.to(workload.device)
+            x = to_device(host, device)
             there = clock.mark()
             values = evaluate(x)
             drawn = clock.mark()
-            back = values.cpu()
+            (back,) = to_host([values])
             moments.append((ready, there, drawn, clock.mark()))
             predictions.append(back.mean(0))
         torch.cat(predictions)

@@ -1,7 +1,7 @@
 """Which executor a run gets, from the options of the command line."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from bench.errors import UserError
 from bench.machine.environment import cores
@@ -26,6 +26,10 @@ def choose(
     if name == "inline" and (workers or 1) > 1:
         raise UserError(f"--workers {workers}: --engine inline has no workers; use --engine local")
     count = workers or _devices(device)
+    if name == "dask" and address is None and device == "cuda" and _devices(device) > 1:
+        raise UserError(
+            "--engine dask: give every GPU a worker of a cluster of yours (--address), or use --engine local"
+        )
 
     def build(seconds: float) -> Executor:
         if address is not None or name == "dask":
@@ -36,7 +40,10 @@ def choose(
         small = count == 1 or seconds < SECONDS_THAT_PAY_FOR_WORKERS
         if name == "inline" or (name == "auto" and workers is None and time_limit is None and small):
             return InlineExecutor()
-        places = [{"CUDA_VISIBLE_DEVICES": _visible(k)} if device == "cuda" else {} for k in range(count)]
+        places: Sequence[Mapping[str, str]] = [{}] * count
+        if device == "cuda":
+            own = worker_devices(count, os.environ.get("CUDA_VISIBLE_DEVICES"), _devices(device))
+            places = [{"CUDA_VISIBLE_DEVICES": each} for each in own]
         return LocalExecutor([Settings(_threads(count), place, time_limit) for place in places])
 
     return build
@@ -55,10 +62,11 @@ def _devices(device: str) -> int:
     return max(1, torch.cuda.device_count())
 
 
-def _visible(worker: int) -> str:
-    """Return the GPU of a worker, among those that this process may use."""
-    import torch
+def worker_devices(workers: int, visible: str | None, found: int) -> list[str]:
+    """Return the one GPU of every worker: in turn those that this process may use, by number or by name.
 
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    devices = named.split(",") if named else [str(k) for k in range(torch.cuda.device_count())]
-    return devices[worker % len(devices)]
+    `visible` is what CUDA_VISIBLE_DEVICES says, of which the driver uses the first `found`.
+    """
+    named = [name.strip() for name in visible.split(",")] if visible else [str(k) for k in range(found)]
+    usable = named[: max(1, found)]  # names after one that does not exist are not used
+    return [usable[worker % len(usable)] for worker in range(workers)]
