@@ -53,8 +53,10 @@ def _device() -> Finding:
     import torch
 
     if torch.cuda.is_available():
-        return Finding("ok", "device", f"cuda: {torch.cuda.get_device_name()}; cpu: {cpu_model()}")
-    return Finding("note", "device", f"cpu: {cpu_model()}; no CUDA device found, --device cuda is not possible")
+        test = "'uqbench verify device cuda' tests it in a minute"
+        return Finding("ok", "device", f"cuda: {torch.cuda.get_device_name()}; {test}; cpu: {cpu_model()}")
+    missing = "no CUDA device found, --device cuda is not possible; 'uqbench verify device' tests what is here"
+    return Finding("note", "device", f"cpu: {cpu_model()}; {missing}")
 
 
 def _threads() -> Finding:

@@ -1,9 +1,9 @@
-"""`uqbench new` and `uqbench verify`: write a new plug-in, and run the checks of its kind."""
+"""`uqbench new` and `uqbench verify`: write a new plug-in, and run the checks of its kind, or those of a device."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -16,44 +16,76 @@ if TYPE_CHECKING:
     from bench.plugins.registry import Kind, Registry
     from bench.testing import Verdict
 
-KINDS = ("method", "dataset", "network", "report", "metric")
+KINDS = ("method", "dataset", "network", "report", "metric", "device")
 
 
 @click.command(cls=Command)
-@click.argument("kind", metavar="method|dataset|network|report|metric")
-@click.argument("name")
+@click.argument("kind", metavar="method|dataset|network|report|metric|device")
+@click.argument("name", required=False)
 @plugin_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check; may be repeated.")
 @data_option
 @json_option
-def verify(kind: str, name: str, plugins: Sequence[str], only: Sequence[str], data: str | None, as_json: bool) -> None:
+@output_option("--out", metavar="FILE", help="Also write the result as JSON.")
+def verify(
+    kind: str,
+    name: str | None,
+    plugins: Sequence[str],
+    only: Sequence[str],
+    data: str | None,
+    as_json: bool,
+    out: str | None,
+) -> None:
     """Run the checks that every plug-in of this kind has to pass; exit 1 if one fails.
 
     A plug-in lists checks that it is expected to fail in `expected_failures`, each with the reason.
+
+    'verify device [cuda|mps|xpu|cpu]' checks in about a minute whether training, drawing and timing on this machine's
+    device can be believed; without a name it takes the accelerator that torch sees, or else the CPU.
     """
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    set_data_folder(data)
-    from bench.plugins.registry import Registry
+    if kind == "device":
+        if plugins or data is not None:
+            raise UserError(
+                "verify device runs the built-in plug-ins on data of its own: leave out --plugin and --data"
+            )
+        from bench.testing.device_checks import device_facts, find_device, verify_device
 
-    registry = Registry([Path(p) for p in plugins])
-    plugin = _metric(registry, name) if kind == "metric" else registry.make(cast("Kind", kind), name, {})
-    from bench.testing import verify as verdicts_of
+        name = find_device(name)
+        found, facts = verify_device(name, only), device_facts(name)
+    else:
+        if name is None:
+            raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'NAME'", param_type="argument")
+        set_data_folder(data)
+        from bench.testing import verify as verdicts_of
 
+        found, facts = verdicts_of(_plugin(kind, name, plugins), only), {}
     verdicts = []
-    for verdict in verdicts_of(plugin, only):
+    for verdict in found:
         verdicts.append(verdict)
         if not as_json:
             _print(verdict)
     counts = {state: sum(v.state == state for v in verdicts) for state in STATES}
+    summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts}
+    text = json.dumps(summary | facts | {"checks": [vars(v) for v in verdicts]}, indent=2, ensure_ascii=False)
     if as_json:
-        checks = [vars(v) for v in verdicts]
-        summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts, "checks": checks}
-        echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        echo(text)
     else:
         echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
+    if out is not None:
+        from bench.machine.files import write_output
+
+        write_output(Path(out), f"{text}\n")
     if counts["failed"]:
         end(1)
+
+
+def _plugin(kind: str, name: str, files: Sequence[str]) -> Any:
+    from bench.plugins.registry import Registry
+
+    registry = Registry([Path(p) for p in files])
+    return _metric(registry, name) if kind == "metric" else registry.make(cast("Kind", kind), name, {})
 
 
 def _metric(registry: "Registry", name: str) -> "Metric":
@@ -68,7 +100,8 @@ STATES = ("ok", "failed", "expected failure", "not applicable")
 
 def _print(verdict: "Verdict") -> None:
     if verdict.state == "ok":
-        echo(f"ok       {verdict.check}: {verdict.proves}")
+        measured = f" ({verdict.message})" if verdict.message else ""
+        echo(f"ok       {verdict.check}: {verdict.proves}{measured}")
     elif verdict.state == "failed":
         echo(f"FAILED   {verdict.check}: {verdict.message}")
     else:

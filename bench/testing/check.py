@@ -7,13 +7,13 @@ so that no entry outlives its fault.
 
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 from unittest import SkipTest
 
-from bench.errors import UserError, raise_if_stop
+from bench.errors import UserError, raise_if_stop, unknown_name
 from bench.plugins.faults import explain, has_place
 
 State = Literal["ok", "failed", "expected failure", "not applicable"]
@@ -58,6 +58,15 @@ def require(condition: object, message: str) -> None:
     """Fail the check with this message unless the condition holds."""
     if not condition:
         raise CheckFailure(message)
+
+
+def chosen_checks(checks: Iterable[Check[Any]], only: Collection[str]) -> list[Check[Any]]:
+    """Return the checks that are named, or all if none is."""
+    known = {check.name: check for check in checks}
+    for name in only:
+        if name not in known:
+            raise unknown_name("check", name, known, "--only")
+    return [check for name, check in known.items() if not only or name in only]
 
 
 def judge(check: Check[Any], subject: Any, expected_failures: Mapping[str, str]) -> Verdict:

@@ -5,8 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from bench.api import Dataset, Estimator, Method, Metric, Network, Report, Wrapper
-from bench.errors import unknown_name
-from bench.testing.check import Check, Verdict, judge, settle
+from bench.testing.check import Check, Verdict, chosen_checks, judge, settle
 from bench.testing.dataset_checks import DatasetSubject, dataset_checks
 from bench.testing.estimator_checks import estimator_checks
 from bench.testing.estimator_subject import EstimatorSubject
@@ -60,14 +59,9 @@ def run_check(check: Check[Any], plugin: Plugin) -> Verdict:
 
 def verify(plugin: Plugin, only: Collection[str] = ()) -> Iterator[Verdict]:
     """Run all checks of a plug-in, or those named in `only`; yield each verdict as soon as it is known."""
-    checks = {check.name: check for check in checks_of(plugin)}
-    for name in only:
-        if name not in checks:
-            raise unknown_name("check", name, checks, "--only")
-    subject = subject_of(plugin)
-    for name, check in checks.items():
-        if not only or name in only:
-            yield judge(check, subject, _expected_failures(plugin))
+    checks, subject = chosen_checks(checks_of(plugin), only), subject_of(plugin)
+    for check in checks:
+        yield judge(check, subject, _expected_failures(plugin))
 
 
 def _expected_failures(plugin: Plugin) -> Mapping[str, str]:
