@@ -1,6 +1,7 @@
 """The sections of a report on stores that hold what other probes than the ordinary one measure."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,28 @@ def test_training_curves_are_drawn_as_far_as_half_of_the_networks_went(store: St
     (figure,) = figures(section("training", studies.learned(store)))
     train = numbers(figure)[numbers(figure)["loss"] == "train loss"].set_index("epoch")["value"]
     assert train.to_dict() == pytest.approx({1: 6.0, 2: 3.0, 3: 1.0, 4: 0.5})
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, "log"), (-6.5, "linear")])
+def test_training_axes_have_plain_numbers_and_are_logarithmic_for_positive_losses(
+    store: Store, offset: float, scale: str
+) -> None:
+    losses = {"history/train_loss": np.geomspace(5e4, 5.0, 300)[None] + offset}
+    cells = {("toy", "m", 0): Outcome("ok", metrics={"rmse": 1.0}, arrays=losses, training={"epochs": [300]})}
+    (figure,) = figures(section("training", save_outcomes(store, "toy", cells)))
+    (axes,) = figure.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", scale)
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        shown = [text for at, text in _tick_labels(axis) if low <= at <= high]
+        assert len(shown) >= 2
+        assert all(re.fullmatch("[-−]?[0-9,.]+", text) for text in shown)  # no powers of ten
+    assert "1,000" in [text for _, text in _tick_labels(axes.yaxis)] or scale == "linear"
+
+
+def _tick_labels(axis: Any) -> list[tuple[float, str]]:
+    places = axis.get_majorticklocs()
+    return list(zip(places, axis.get_major_formatter().format_ticks(places), strict=True))
 
 
 @pytest.mark.parametrize("name", ["shift", "latency", "softmax", "noise-levels", "critical-difference"])
