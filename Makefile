@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs pages notebook paper validity pictures gallery-results clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs site pages notebook paper validity pictures gallery-results clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -66,6 +66,10 @@ package-test: .venv/installed-test
 docs: pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the documentation: build/docs/index.html"
+
+# The public leaderboard, build/leaderboard, from the exports in results/ and the predictions in submissions/ alone.
+site: .venv/installed-test
+	$(BIN)/python -m tools.published_results site results submissions build/leaderboard
 
 # The pages of docs/ that are written from the source.
 pages: .venv/installed-test

@@ -9,7 +9,15 @@ from pkgutil import resolve_name
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "SUPPORT.md", "CODE_OF_CONDUCT.md"]
+NAMES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "SECURITY.md",
+    "SUPPORT.md",
+    "CODE_OF_CONDUCT.md",
+    "results/README.md",
+]
 NAMES += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))
 
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")

@@ -76,10 +76,10 @@ def pack(source: Store, target: Path) -> None:
             database.execute("VACUUM")
         with tarfile.open(target, "w:xz", preset=9) as archive:
             for file in [path, *(files.folder / f"{name}.npz" for name in sorted(kept_names))]:
-                archive.add(file, str(file.relative_to(folder)), filter=_anonymous)
+                archive.add(file, str(file.relative_to(folder)), filter=anonymous)
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Return a member of an archive without its owner and time."""
     member.uid = member.gid = member.mtime = 0
     member.uname = member.gname = ""
