@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bench.counts import plural
 from bench.errors import UserError
 from bench.plan.suite import Suite
 from bench.plan.units import Unit, Units, cut
@@ -178,6 +179,8 @@ class _Driver:
             elif self.waiting or self.leased:  # there is no worker
                 self._receive(self.executor.receive(0.5))
             else:
+                cells = sum(len(unit.cells) for unit in self.taken)
+                self.monitor.progress(f"waiting for {plural(cells, 'cell')} that another run of this store computes")
                 time.sleep(SECONDS_BETWEEN_CHECKS)
                 self._check_taken()
 

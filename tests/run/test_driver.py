@@ -270,3 +270,24 @@ def test_short_units_are_leased_together_and_what_was_not_begun_is_given_back(
     assert leased[0] == 1  # units may take minutes: nothing is kept from other drivers
     assert len(leased) < summary.stored / 2
     assert len(lease([cell.key for cell in cells], new_owner())) == summary.left
+
+
+def test_a_run_says_that_it_waits_for_the_cells_of_another(
+    tiny: Suite, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run is of this process, so that it is alive, and gives its cells back when this one waits."""
+    other, said = new_owner(), []
+    run(tiny, Registry(), store)
+    keys = [str(cell["key"]) for cell in store.cells("tiny")]
+    fresh = Store(store.address + ".again")
+    assert fresh.lease(keys, other) == set(keys)
+
+    class Listener(Monitor):
+        def progress(self, state: object) -> None:
+            said.append(str(state))
+            if "waiting" in str(state):
+                fresh.release(other)
+
+    monkeypatch.setattr(driver, "SECONDS_BETWEEN_CHECKS", 0.01)
+    assert run(tiny, Registry(), fresh, monitor=Listener()).stored == 4
+    assert "waiting for 4 cells that another run of this store computes" in said
