@@ -161,7 +161,8 @@ def stated_bytes(content: bytes) -> int:
         for member in archive.infolist():
             with archive.open(member) as file:
                 size = stated_array(file, member.filename)
-                if size > member.file_size:
-                    raise ValueError(f"{member.filename}: {size:,} bytes stated, {member.file_size:,} stored")
-                total += max(size, member.file_size)
+                stored = member.file_size - file.tell()
+                if size != stored:  # an array that is cut off, or with something behind it
+                    raise ValueError(f"{member.filename}: {size:,} bytes stated, {stored:,} stored")
+                total += member.file_size
     return total

@@ -286,6 +286,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickle": (_pickle, "Python objects"),
     "zip bomb": (_bomb, "bytes in memory; at most"),
     "10^9 rows claimed": (lambda f: _zip(f / FIRST, {"mean.npy": _npy((10**9,))}), "8,000,000,000 bytes stated"),
+    "more than stated": (
+        lambda f: _zip(f / FIRST, {"mean.npy": _npy((44,)) + bytes(2**20)}),
+        "352 bytes stated, 1,048,",
+    ),
     "negative rows": (lambda f: _zip(f / FIRST, {"mean.npy": _npy((-1,))}), "not a file of arrays"),
     "no zip": (lambda f: (f / FIRST).write_bytes(b"PK\x03\x04nonsense"), "not a file of arrays"),
     "wrong fingerprint": (lambda f: change(f, 'data = "[0-9a-f]{32}"', f'data = "{"0" * 32}"'), "these are other rows"),
