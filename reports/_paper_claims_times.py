@@ -6,7 +6,7 @@ Times that carry a warning (a loaded machine, a wide spread, a drift) decide not
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from bench.api import Array, plural, stats
+from bench.api import Array, lacking_timing_facts, plural, stats
 from bench.reports._cell_warnings import warned_cells
 from bench.reports._paper_claims_held import FEWEST, Claim, Evidence, Held, Judged, Statement, decided, not_run
 
@@ -46,6 +46,8 @@ class Quotient:
 def same_time(claim: Claim, held: Held) -> Judged:
     """The quotient of the times of two methods is within 1 / margin .. margin for every number of draws."""
     margin = float(claim["margin"])
+    if unknown := _not_told(held, [*claim["method"], *claim["over"]], claim["draws"]):
+        return unknown
     statements = []
     for draws, a, b in product(claim["draws"], claim["method"], claim["over"]):
         found = _rounds(held, a, draws), _rounds(held, b, draws)
@@ -70,6 +72,8 @@ def same_time(claim: Claim, held: Held) -> Judged:
 def time_ratio(claim: Claim, held: Held) -> Judged:
     """The quotient of a method's times at two numbers of draws is at most a bound."""
     most, few = claim["draws"]
+    if unknown := _not_told(held, claim["method"], claim["draws"]):
+        return unknown
     statements = []
     for method in claim["method"]:
         times = _rounds(held, method, most), _rounds(held, method, few)
@@ -97,6 +101,18 @@ def _statement(
         needs = f"steady times: {doubts[0]}"
         return Statement(name, "", dataset, Evidence(1.0, 1.0), f"{text}, unsteady", needs)
     return Statement(name, "", dataset, evidence, text, "more repeats of the timing")
+
+
+def _not_told(held: Held, methods: Sequence[str], draws: Sequence[int]) -> Judged | None:
+    """Return that nothing can be decided where times do not say how they were measured; None: they do."""
+    cells = held.cells[(held.cells["status"] == "ok") & held.cells["method"].isin(list(methods))]
+    for method, key, training in zip(cells["method"], cells["key"], cells["training"], strict=True):
+        arrays = held.results.arrays(key)
+        timed = [f"T={t}" for t in draws if any(f"latency/{span}@T={t}" in arrays for span in SPANS)]
+        if timed and (lacking := lacking_timing_facts(training, timed)):
+            needs = f"times that say how they were measured; those of {method} lack {', '.join(lacking[:3])}"
+            return Judged("cannot be decided", "none", "–", needs)
+    return None
 
 
 def _too_few(name: str, dataset: str) -> Statement:

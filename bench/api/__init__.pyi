@@ -84,6 +84,7 @@ from bench.metrics import reliability_curve as reliability_curve
 from bench.metrics import risk_coverage_curve as risk_coverage_curve
 from bench.metrics import sort_by_score as sort_by_score
 from bench.metrics.kept import Kept as Kept
+from bench.metrics.timing_facts import lacking_timing_facts as lacking_timing_facts
 from bench.spec.plugin import PluginSpec as PluginSpec
 from bench.spec.replication import Replication as Replication
 from bench.spec.spec import CellSpec as CellSpec

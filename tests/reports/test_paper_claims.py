@@ -372,7 +372,7 @@ def test_a_run_like_ours_is_rarely_called_another() -> None:
     assert rank_among(np.array([70.0]), runs[:, :1]) == pytest.approx(2 / 61)
 
 
-def timed(factor: float, spread: float, rounds: int = 10, *, together: bool = True) -> MadeResults:
+def timed(factor: float, spread: float, rounds: int = 10, *, together: bool = True, without: str = "") -> MadeResults:
     """Two methods of which the first takes `factor` times as long; times grow by a tenth per draw."""
     results, random = MadeResults(), np.random.default_rng(0)
     drift = 1 + random.random(rounds)  # of the machine, in common
@@ -386,6 +386,11 @@ def timed(factor: float, spread: float, rounds: int = 10, *, together: bool = Tr
         }
         plain = drift if together else random.random(rounds)
         results.add(method, arrays=[{**arrays, "latency/plain": plain}])
+    series = {f"T={draws}": {"mode": "engine", "batch": 500} for draws in (1, 10)}
+    facts = dict.fromkeys(("device", "device_name", "driver", "libraries", "dtype", "batch", "floor", "gpu"), "known")
+    facts.pop(without, None)
+    for cell in results.made:
+        cell["training"] = json.dumps({**json.loads(cell["training"]), "latency": {"facts": facts, "series": series}})
     return results
 
 
@@ -401,6 +406,17 @@ def test_times_are_the_same_at_every_number_of_draws(factor: float, spread: floa
     assert timed(factor, spread).judged({**claim, "draws": [1, 10, 50]}).verdict == "not run"
     apart = timed(factor, spread, together=False).judged(claim)
     assert (apart.verdict, "in one run" in apart.needs) == ("cannot be decided", True)
+
+
+@pytest.mark.parametrize("fact", ["driver", "libraries", "dtype", "floor"])
+def test_times_that_do_not_say_how_they_were_measured_decide_nothing(fact: str) -> None:
+    same = {"kind": "same", "by": "rounds", "draws": [1, 10], "margin": 1.1, "method": ["a"], "over": ["b"]}
+    ratio = {"kind": "ratio", "by": "rounds", "draws": [10, 1], "most": 2.0, "method": ["a"]}
+    for claim in (same, ratio):
+        assert timed(1.0, 0.01).judged(claim).verdict == "reproduced"
+        found = timed(1.0, 0.01, without=fact).judged(claim)
+        assert found.verdict == "cannot be decided"
+        assert f"those of a lack {fact}" in found.needs
 
 
 @pytest.mark.parametrize(

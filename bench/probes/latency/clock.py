@@ -44,13 +44,17 @@ class HostClock:
 
 
 class EventClock:
-    """The clock of an accelerator: events on its current stream."""
+    """The clock of an accelerator: events among the work of the stream that is current when they are recorded."""
 
     def __init__(self, device: str, event: Callable[[], Any] | None = None, wait: Callable[[], None] | None = None):
         import torch
 
-        self._event = event or (lambda: torch.Event(device, enable_timing=True))
-        self._wait = wait or torch.accelerator.synchronize
+        self._event: Callable[[], Any] = event or (lambda: torch.Event(device, enable_timing=True))
+        self._wait = wait or (lambda: torch.accelerator.synchronize(torch.device(device)))
+        # Named, because an event by itself would take the stream of the current device, which may be another one.
+        self._streams: list[Callable[[], Any]] = []
+        if event is None:
+            self._streams.append(lambda: torch.accelerator.current_stream(torch.device(device)))
 
     def wait(self) -> None:
         """Wait for the device."""
@@ -59,7 +63,7 @@ class EventClock:
     def mark(self) -> Any:
         """Record an event."""
         event = self._event()
-        event.record()
+        event.record(*(stream() for stream in self._streams))
         return event
 
     def milliseconds(self, start: Any, end: Any) -> float:

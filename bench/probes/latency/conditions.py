@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError
 from bench.machine.environment import cores, cpu_model, driver
+from bench.metrics.timing_facts import PER_SERIES, SHARED
 from bench.probes.latency.machine_load import load_average
 from bench.spec.cell import Outcome
 
 if TYPE_CHECKING:
     from bench.probes.latency.probe import Latency
 
-FACTS = ("modes", "batch", "dtype", "threads", "wait_policy", "cpu", "device_name", "driver", "torch", "load_average")
-FACTS_PER_SERIES = ("chunks", "threads")
+FACTS = ("modes", *SHARED, "threads", "wait_policy", "cpu", "torch", "load_average")
+FACTS_PER_SERIES = (*PER_SERIES, "chunks", "threads")
 
 
 def current_conditions(probe: "Latency", device: str) -> dict[str, Any]:
@@ -29,7 +30,23 @@ def current_conditions(probe: "Latency", device: str) -> dict[str, Any]:
         "device_name": cpu_model() if device == "cpu" else torch.cuda.get_device_name(device),
         "driver": driver(device),
         "torch": torch.__version__,
+        "libraries": _libraries(),
         "load_average": load_average(),
+    }
+
+
+def _libraries() -> dict[str, str | None]:
+    """Return the versions of the libraries that compute; None: not in use."""
+    import numpy as np
+    import torch
+
+    cudnn = torch.backends.cudnn.version() if torch.cuda.is_available() else None
+    return {
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "cuda": torch.version.cuda,
+        "hip": torch.version.hip,
+        "cudnn": None if cudnn is None else str(cudnn),
     }
 
 

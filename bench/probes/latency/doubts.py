@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,18 @@ def doubts_of_series(times: Mapping[str, Times], unstable: Sequence[str] = ()) -
         )
     if unstable:
         doubts.append(f"the warm-up ended before the times of {' and '.join(unstable)} were stable")
+    return doubts
+
+
+def doubts_of_gpu(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the doubts about a GPU by its state before the first round and after the last; none without a state."""
+    doubts = []
+    if others := sorted({*(before.get("other_processes") or []), *(after.get("other_processes") or [])}):
+        listed = ", ".join(str(pid) for pid in others[:5])
+        doubts.append(f"other processes were on the GPU ({listed})")
+    first, last = (state.get("clock_mhz") for state in (before, after))
+    if first is not None and last is not None and last < (1 - DRIFT) * first:
+        doubts.append(f"the GPU's clock fell from {first:.0f} to {last:.0f} MHz")
     return doubts
 
 

@@ -1,11 +1,9 @@
-"""The load of the machine: other processes, throttling, and the energy of a GPU."""
+"""The load of the machine: other processes and throttling."""
 
 import contextlib
-import importlib
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 from bench.machine.environment import cores
 
@@ -65,42 +63,3 @@ class Throttling:
             with contextlib.suppress(OSError, ValueError):
                 total += int(path.read_text("utf-8"))
         return total
-
-
-class Gpu:
-    """Energy and throttling of the GPU in use, where NVIDIA's management library is installed (extra "gpu")."""
-
-    def __init__(self, device: str, library: Any = None) -> None:
-        self._library, self._handle = library, None
-        if not device.startswith("cuda"):
-            return
-        try:
-            if library is None:
-                self._library = importlib.import_module("pynvml")
-            self._library.nvmlInit()
-            self._handle = self._library.nvmlDeviceGetHandleByUUID(_uuid() if library is None else "")
-            self.joules()
-        except Exception:  # not installed, or a GPU without the counter: the column is left out
-            self._handle = None
-
-    def joules(self) -> float | None:
-        """Return the reading of the energy counter; None: there is none."""
-        if self._handle is None:
-            return None
-        return float(self._library.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1000
-
-    def throttled(self) -> str:
-        """Return in words whether the GPU's clock is held back now; empty: it is not."""
-        if self._handle is None:
-            return ""
-        library = self._library
-        reasons = library.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
-        names = ("HwSlowdown", "SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown")
-        held = [name for name in names if reasons & getattr(library, f"nvmlClocksThrottleReason{name}", 0)]
-        return f"the GPU's clock is held back: {', '.join(held)}" if held else ""
-
-
-def _uuid() -> str:
-    import torch
-
-    return f"GPU-{torch.cuda.get_device_properties().uuid}"

@@ -23,8 +23,10 @@ from bench.probes.base import Finding, Subject
 from bench.probes.latency.cases import Case, CaseMaker, Series
 from bench.probes.latency.clock import Clock, clock_of
 from bench.probes.latency.conditions import current_conditions
-from bench.probes.latency.doubts import doubts_of_machine, doubts_of_series, ratio, statistics
-from bench.probes.latency.machine_load import Gpu, OtherProcesses, Throttling
+from bench.probes.latency.doubts import doubts_of_gpu, doubts_of_machine, doubts_of_series, ratio, statistics
+from bench.probes.latency.floor import measure_floor
+from bench.probes.latency.gpu_state import Gpu
+from bench.probes.latency.machine_load import OtherProcesses, Throttling
 from bench.probes.latency.memory_use import peak_of
 from bench.probes.latency.passes import SPANS, timed_pass
 from bench.probes.latency.probe import Latency
@@ -39,7 +41,8 @@ def measure_in_turn(
     """Time all subjects; yield the number of each with its finding, or with the exception that it raised."""
     cases: dict[int, Case] = {}
     facts = current_conditions(probe, device)  # before the set-up, whose own load does not count
-    clock = clock_of(device)
+    clock, gpu = clock_of(device), Gpu(device)
+    facts |= {"floor": measure_floor(device, clock).to_json(), "gpu": {"before": gpu.state()}}
     maker = CaseMaker(probe, device, limits, clock, facts)
     with threads(probe.threads or cores()):
         for number, subject in enumerate(subjects):
@@ -50,7 +53,11 @@ def measure_in_turn(
                 yield number, error
         series = [*maker.plain.values(), *(one for case in cases.values() for one in case.series.values())]
         random = np.random.default_rng(0)
-        machine = time_rounds(series, probe, clock, Gpu(device), random, facts["load_average"])
+        machine = time_rounds(series, probe, clock, gpu, random, facts["load_average"])
+        facts["gpu"]["after"] = gpu.state()
+        if not facts["floor"]["stable"]:
+            machine.append("the times of a known kernel did not become stable before the first pass")
+        machine += doubts_of_gpu(**facts["gpu"])
         for one in series:
             if one.error is None:
                 one.memory = peak_of(partial(timed_pass, one.workload, one.mode.evaluate, clock), device)

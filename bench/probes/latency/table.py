@@ -111,4 +111,10 @@ def _short(value: float) -> str:
 def _caption(dataset: str, facts: dict[str, Any]) -> str:
     rows = f"{facts['rows']:,} rows{' of ' + facts['data'] if facts['data'] else ''} in batches of {facts['batch']}"
     where = f"{facts['device_name']}, {facts['threads']} threads, {facts['dtype']}, torch {facts['torch']}"
-    return "\n".join([*wrap(f"{dataset}: {rows}, {facts['repeats']} repeats; {where}", COLUMNS), UNIT])
+    about = f"{dataset}: {rows}, {facts['repeats']} repeats; {where}"
+    if isinstance(floor := facts.get("floor"), dict):  # earlier rows have none
+        about += (
+            f"; floor: {floor['empty'] * 1000:.3g} us between two marks, {floor['launch'] * 1000:.3g} us per launch, "
+            f"{floor['gigaflops']:,.0f} gigaflops in a product of size {floor['size']:,}"
+        )
+    return "\n".join([*wrap(about, COLUMNS), UNIT])

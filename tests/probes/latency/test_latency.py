@@ -22,7 +22,7 @@ from bench.probes import make_probe
 from bench.probes.base import Subject
 from bench.probes.latency import Latency, cases, modes
 from bench.probes.latency.cases import Series
-from bench.probes.latency.machine_load import Gpu
+from bench.probes.latency.gpu_state import Gpu
 from bench.probes.latency.modes import Mode
 from bench.probes.latency.passes import Workload
 from bench.probes.latency.series import time_rounds
@@ -203,7 +203,10 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
         about = json.loads(cell["training"])["latency"]
         facts = about["facts"]
         assert (facts["rows"], facts["batch"], facts["repeats"], facts["dtype"]) == (20, 10, 3, "float32")
-        assert facts["torch"] == torch.__version__
+        assert facts["torch"] == facts["libraries"]["torch"] == torch.__version__
+        assert (facts["device"], facts["driver"]) == ("cpu", "none")
+        assert facts["floor"]["kernel"] > facts["floor"]["launch"] > 0
+        assert facts["gpu"]["before"] == {"reason": "a cpu device tells no clocks, throttling or energy"}
         assert facts["modes"] == ["engine", "naive"]
         for one in about["series"].values():
             assert set(one["chunks"]) == {"large", "by_row", "rows", "draws", "networks"}
@@ -287,7 +290,7 @@ class Broken(Method):
     assert len(again.failures) == 1
 
 
-@pytest.mark.parametrize("fact", ["cpu", "load_average", "threads", "driver", "modes", "torch"])
+@pytest.mark.parametrize("fact", ["cpu", "load_average", "driver", "modes", "libraries", "floor", "gpu", "device"])
 def test_the_store_refuses_times_without_their_facts(fact: str, stored: Store, store: Store) -> None:
     row = StoredResults(stored, "latency-tabular").cells.iloc[0]
     about = json.loads(row["training"])

@@ -3,13 +3,11 @@
 import os
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from bench.probes.latency import machine_load as load
-from bench.probes.latency.machine_load import Gpu, OtherProcesses, Throttling
+from bench.probes.latency.machine_load import OtherProcesses, Throttling
 
 
 def test_the_share_of_others_is_what_was_busy_and_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,33 +39,3 @@ def test_throttling_is_what_was_counted_meanwhile(tmp_path: Path) -> None:
     assert heat.message() == ""
     counts[1].write_text("8\n", "utf-8")
     assert "3 times" in heat.message()
-
-
-def library(**changes: Any) -> SimpleNamespace:
-    """The calls of NVIDIA's management library that are used."""
-    calls: dict[str, Any] = {
-        "nvmlInit": lambda: None,
-        "nvmlDeviceGetHandleByUUID": lambda name: "handle",
-        "nvmlDeviceGetTotalEnergyConsumption": lambda handle: 12_500,
-        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0,
-        "nvmlClocksThrottleReasonHwSlowdown": 8,
-        "nvmlClocksThrottleReasonSwThermalSlowdown": 32,
-    }
-    return SimpleNamespace(**{**calls, **changes})
-
-
-def test_a_gpu_tells_joules_and_whether_it_is_held_back() -> None:
-    gpu = Gpu("cuda", library())
-    assert gpu.joules() == 12.5
-    assert gpu.throttled() == ""
-    hot = Gpu("cuda", library(nvmlDeviceGetCurrentClocksThrottleReasons=lambda handle: 32))
-    assert "SwThermalSlowdown" in hot.throttled()
-
-
-def test_a_cpu_or_a_gpu_without_a_counter_has_no_energy() -> None:
-    def raises(handle: object) -> int:
-        raise RuntimeError("not supported")
-
-    for gpu in (Gpu("cpu"), Gpu("cuda", library(nvmlDeviceGetTotalEnergyConsumption=raises))):
-        assert gpu.joules() is None
-        assert gpu.throttled() == ""
