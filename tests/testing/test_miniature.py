@@ -130,7 +130,7 @@ def test_every_method_trains_finishes_and_draws_there_and_its_draws_cross_nothin
     assert forward_crossings(job, PLAIN) == []
 
 
-@pytest.mark.parametrize("name", ["deep-ensemble", "mc-dropout", "mcni-learned", "sgld"])
+@pytest.mark.parametrize("name", ["deep-ensemble", "mc-dropout"])
 def test_a_stack_there_gives_the_draws_of_the_cpu(name: str) -> None:
     """Generators of the miniature device give the numbers of the CPU's, so the draws are the same."""
     _, _, expected = trained(NETWORK_METHODS[name], STACK, "cpu")
