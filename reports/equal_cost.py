@@ -182,7 +182,7 @@ def _figure(metric: Metric, found: Mapping[str, Compared], costs: Costs) -> Figu
             axis.set_yticks(range(len(methods)), names)
             axis.set_ylim(len(methods) - 0.5, -0.5)
             axis.locator_params(axis="x", nbins=5)
-            axis.set_title(f"{style.short(dataset)}: {metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_title(f"{style.short(dataset)}: {style.title(metric.name)} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("difference to MCNI" if metric.unit in ("", "1") else f"difference to MCNI ({metric.unit})")
         style.legend(figure, list(found), points=True)
     numbers = [{"reference": reference, **_row(method, row, reference, costs)} for reference, method, row in every]

@@ -123,10 +123,11 @@ def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:
                 numbers.append((metric.name, one.method, one.score.value, one.score.low, one.score.high))
             axis.set_yticks(range(len(ranking.methods)), [style.short(one.method) for one in ranking.methods])
             axis.set_ylim(len(ranking.methods) - 0.5, -0.5)
-            axis.set_title(f"{metric.name} {arrow(metric)}", parse_math=False)
+            axis.set_title(f"{style.title(metric.name)} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("score: standardised loss (lower is better)")
     data = pd.DataFrame(numbers, columns=["metric", "method", "score", "95 % low", "95 % high"])
-    firsts = ", ".join(f"{ranking.methods[0].method} by {metric.name}" for metric, ranking in rankings.items())
+    best = {metric.name: ranking.methods[0].method for metric, ranking in rankings.items()}
+    firsts = ", ".join(f"{style.title(method)} by {style.title(metric)}" for metric, method in best.items())
     caption = (
         "Score of each method over the datasets: interquartile mean of standardised losses with its 95 % stratified "
         f"bootstrap interval, which is about these datasets and other seeds. Best ranked: {firsts}."

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text, stats
-from bench.reports._words import probability
+from bench.reports._words import decimals, probability, rounded
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _blocks(table: "stats.RowTable", baseline: str | None, shown: int) -> Iterat
     compared = stats.compare_rows(table, str(base), np.random.default_rng(0))
     if not compared.empty:
         numbers = compared.drop(columns=["dataset", "split"])
-        caption = f"{place}: mean loss minus that of {base}, by rows"
+        caption = f"{place}: mean loss minus that of {base}, by rows, with 95 % intervals"
         yield Table(caption, _readable(numbers), name=f"{name}-differences", numbers=numbers)
     for kind, rows in (("hardest", stats.hardest_rows(table, shown)), ("disputed", stats.disputed_rows(table, shown))):
         words = "the hardest rows for all methods" if kind == "hardest" else "rows at which methods disagree most"
@@ -58,11 +58,18 @@ def _blocks(table: "stats.RowTable", baseline: str | None, shown: int) -> Iterat
 
 
 def _readable(numbers: pd.DataFrame) -> pd.DataFrame:
-    ends = [f"{low:.3g} to {high:.3g}" for low, high in zip(numbers["low"], numbers["high"], strict=True)]
-    table = numbers[["method", "loss", "difference"]].assign(**{"95 % interval": ends})
+    """Return one line per method and one column per loss: the difference, and below it the interval."""
+    columns: dict[str, dict[str, str]] = {}
+    for loss, own in numbers.groupby("loss", sort=False):
+        places = decimals((own["high"] - own["low"]) / 2, own["difference"])
+        cells = zip(own["method"], own["difference"], own["low"], own["high"], strict=True)
+        columns[str(loss)] = {
+            method: f"{rounded(difference, places)}\n({rounded(low, places)} to {rounded(high, places)})"
+            for method, difference, low, high in cells
+        }
     if "p" in numbers:
-        counts = zip(numbers["only_method"], numbers["only_baseline"], strict=True)
-        pairs = ["–" if np.isnan(own) else f"{own:.0f} : {other:.0f}" for own, other in counts]
-        p = [probability(value) for value in numbers["p_adjusted"]]
-        table = table.assign(**{"only it : only baseline wrong": pairs, "McNemar p": p})
-    return table
+        tested = numbers[numbers["only_method"].notna()]
+        counts = zip(tested["method"], tested["only_method"], tested["only_baseline"], strict=True)
+        columns["only it : only baseline wrong"] = {method: f"{own:.0f} : {other:.0f}" for method, own, other in counts}
+        columns["McNemar p"] = dict(zip(tested["method"], map(probability, tested["p_adjusted"]), strict=True))
+    return pd.DataFrame(columns).reindex(numbers["method"].unique()).rename_axis("method").reset_index().fillna("–")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, style
 from bench.reports._lost_cells import best_method, lost_cells
+from bench.reports._predictions import left_out
 
 TRAIN, VALIDATION = "history/train_loss", "history/validation_loss"
 POINTS = 60  # of a curve
@@ -26,7 +27,7 @@ class Training(Report):
         blocks: list[Block] = []
         histories = self._histories(results)
         if histories:
-            blocks.append(_figure(histories, lost_cells(results)))
+            blocks.append(_figure(histories, lost_cells(results), left_out(results, len(histories))))
         table = _epochs(results)
         if table is not None:
             blocks.append(table)
@@ -34,7 +35,7 @@ class Training(Report):
 
     def _histories(self, results: Results) -> dict[str, dict[str, dict[str, Array]]]:
         """Return `[epochs]` means of both losses by dataset and method."""
-        cells = results.cells[results.cells["status"] == "ok"].sort_values("seed")
+        cells = results.cells[results.cells["status"] == "ok"].sort_values(["dataset", "seed"], kind="stable")
         found: dict[str, dict[str, dict[str, Array]]] = {}
         for (dataset, method), rows in cells.groupby(["dataset", "method"], sort=False):
             if len(found) >= self.datasets and dataset not in found:
@@ -63,7 +64,7 @@ def _mean(histories: list[Array]) -> Array | None:
     return np.where(kept, sums / np.maximum(reached, 1), np.nan)
 
 
-def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, set[str]]) -> Figure:
+def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, set[str]], rest: str) -> Figure:
     methods = list(dict.fromkeys(method for found in histories.values() for method in found))
     numbers, findings = [], []
     with style.house_style():
@@ -82,7 +83,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, s
                     kind = name.removeprefix("history/").replace("_", " ")
                     numbers += [(dataset, method, kind, int(e) + 1, float(curve[e])) for e in epochs]
                     ends[method] = float(np.nanmin(curve))
-            findings.append(f"{dataset}: {best_method(ends, lost.get(dataset, ()))}")
+            findings.append(f"{style.title(dataset)}: {best_method(ends, lost.get(dataset, ()))}")
             axis.set_title(style.short(dataset))
             axis.set_xlabel("epoch")
             axis.set_ylabel("loss (training unit)")
@@ -93,7 +94,7 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, s
     caption = (
         "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "
         "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do "
-        f"not compare. Lowest end: {'; '.join(findings)}."
+        f"not compare. Lowest end: {'; '.join(findings)}.{rest}"
     )
     return Figure("training", caption, figure, data)
 

@@ -76,7 +76,8 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
         names, places = [style.short(m) for m in methods], np.arange(size) + 0.5
         axis.set_xticks(places, names, rotation=40, ha="right", color=style.INK)
         axis.set_yticks(places, names, rotation=0, va="center", color=style.INK)
-        axis.set_title(f"{metric.name} {arrow(metric)}: better / open / worse", parse_math=False)
+        shown = ": better / open / worse" if size <= MOST_ANNOTATED else ""
+        axis.set_title(f"{style.title(metric.name)} {arrow(metric)}{shown}", parse_math=False)
         axis.grid(False)
         for text in axis.texts:
             text.set_in_layout(False)  # they are inside of the matrix: hundreds that the layout need not measure
@@ -91,10 +92,10 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
     most = methods[int(np.argmax(won))]
     winner = "No method was shown to beat another on any dataset"
     if won.max():
-        winner = f"{most} has the most wins ({int(won.max())} over all others and datasets)"
+        winner = f"{style.title(most)} has the most wins ({int(won.max())} over all others and datasets)"
     caption = (
-        f"{metric.name} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; orange, the other "
-        f"way round. {winner}."
+        f"{style.title(metric.name)} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; "
+        f"orange, the other way round. {winner}."
     )
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 

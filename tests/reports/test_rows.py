@@ -22,6 +22,10 @@ def test_differences_and_hard_rows_are_those_of_the_stored_predictions(store: St
     differences = tables["rows-toy-differences"].numbers
     assert differences is not None
     assert differences["difference"].tolist() == [0.0, 0.0]  # the same predictions
+    (line,) = tables["rows-toy-differences"].data.to_dict("records")  # one line per method, whatever the losses
+    assert line["method"] == "other"
+    assert set(line.keys()) - {"method"} == set(differences["loss"])
+    assert line["squared_error"].startswith("0.000")
     hard = tables["rows-toy-hardest"].data
     worst = np.argsort(-np.square(made[0].test.mean - made[0].test.observed), kind="stable")[:3]
     assert hard["row"].tolist() == worst.tolist()
