@@ -46,12 +46,12 @@ def main() -> int:
         (place / "pins.txt").write_text("\n".join(pins) + "\n", "utf-8")
         venv.create(place / "venv", with_pip=True)
         python = place / "venv" / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         cpu = subprocess.run([*pip, "--no-deps", "--index-url", index, f"torch=={given.version}+cpu"], check=False)
         if cpu.returncode:
             raise SystemExit(f"no build of torch {given.version} for CPUs at {index}")
         wanted = [f"torch=={given.version}+cpu", "-e", f"{tree}[test]"]
-        subprocess.run([*pip, "-c", place / "pins.txt", "--extra-index-url", index, *wanted], check=True)
+        subprocess.run([*pip, "-c", str(place / "pins.txt"), "--extra-index-url", index, *wanted], check=True)
         return subprocess.run([python, "-m", "pytest", "-q", *given.tests, *rest], cwd=tree, check=False).returncode
 
 
