@@ -35,7 +35,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # a network in its stack. Read when the library is loaded, too.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["Margin", "Rankings", "Reproduced", "RunOptions", "Settings", "SuiteRun", "UserError"]
 __all__ += ["compare_methods", "load_results", "merge_stores", "open_store", "rank_methods", "run_suite"]

@@ -84,3 +84,11 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
     assert citation.get("repository-code") == PROJECT.get("urls", {}).get("Repository")
+
+
+def test_the_changelog_has_this_version_and_room_for_the_next() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    headings = re.findall(r"^## \[(.*?)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.MULTILINE)
+    assert headings[0] == ("Unreleased", "")
+    released = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["date-released"]
+    assert headings[1] == (PROJECT["version"], str(released))
