@@ -32,7 +32,8 @@ work, [tutorial.md](tutorial.md) a method step by step.
 
 # In the order in which an author meets them; a test compares these names with bench.api.__all__.
 SECTIONS = {
-    "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength Optimizer Step Tensors NewNetwork Look as_float32",
+    "Methods": "Method Net Batch Tape LiveTape BlankTape TapeLength choose Optimizer Step Tensors NewNetwork Look "
+    "as_float32",
     "Estimators": "Estimator Examples BaseMethod",
     "Wrappers": "Wrapper HeldOut PluginSpec",
     "Predictions": "Prediction RegressionPrediction Points Normal NormalInverseGamma NormalMixture Quantiles Mixture "
@@ -44,7 +45,7 @@ SECTIONS = {
     "Reports": "Report Results Curves Kept Section Block Text Facts Table Figure "
     "Reproduction SuitePart Measured catalogue declaration condition "
     "sort_by_score risk_coverage_curve reliability_curve pit_values quantile_curve CellSpec read_spec "
-    "spec_or_none stats style plural",
+    "spec_or_none lacking_timing_facts stats style plural",
     "All plug-ins": "UserError unknown_name options float_options",
 }
 ALIASES = {

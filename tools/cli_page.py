@@ -49,8 +49,10 @@ def _entry(name: str, command: click.Command) -> Iterator[str]:
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     yield from ["```text", usage, "```", ""]
     yield from [inspect.cleandoc(command.help or "").replace("\b\n", ""), ""]
-    options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
+    # Not `get_params`: a command keeps the help option of its first call, whose names may be others.
+    options = [one for one in command.params if isinstance(one, click.Option)]
     records = [record for option in options if (record := option.get_help_record(context))]
+    records.append(("-h, --help", "Show this message and exit."))
     rows = [(f"`{flags}`".replace("|", "\\|"), text.replace("|", "\\|")) for flags, text in records]
     yield from [*markdown_table(["option", "meaning"], rows), ""]
 

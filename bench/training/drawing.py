@@ -32,6 +32,7 @@ from bench.training.transfers import release_memory, to_host
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
 # every time: 100 draws of an MLP at 2,000 rows took 225 ms in one call and 60 ms in calls of this size.
 BYTES_AT_ONCE = 2**25
+OUT_OF_MEMORY = "out of memory while drawing"  # a warning begins with it
 ROWS_IN_CACHE = 100  # of a large network on a CPU, whose activations fit into the cache
 
 Tensors = tuple[Mapping[str, Tensor], ...]  # params, buffers, memory
@@ -213,7 +214,7 @@ class Functions:
             smaller = replace(cuts, rows=-(-cuts.rows // 2))
         else:
             raise UserError(f"out of memory: the device has none for one draw at {plural(cuts.rows, 'row')}")
-        warnings.warn(f"out of memory while drawing: it goes on in calls of half the size ({smaller})", stacklevel=2)
+        warnings.warn(f"{OUT_OF_MEMORY}: it goes on in calls of half the size ({smaller})", stacklevel=2)
         return smaller
 
     def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, chunk: int) -> Tensor:

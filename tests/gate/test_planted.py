@@ -139,11 +139,9 @@ def test_a_dropped_weight_decay_costs_accuracy_and_putting_it_back_is_no_regress
 def test_noise_that_is_the_same_in_every_draw_costs_coverage(
     regression: tuple[Suite, Baseline], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.api.tape import generator as right
+    from bench.api.tape import stream as right
 
-    monkeypatch.setattr(
-        bench.training.drawing, "generator", lambda seed, name, number, *salt: right(seed, name, 0, *salt)
-    )
+    monkeypatch.setattr(bench.training.drawing, "stream", lambda seed, name, number, *salt: right(seed, name, 0, *salt))
     made = gated(*regression)
     assert ("mcni-fixed", "picp95") in named(made, "regressed")
     assert {method for method, _ in named(made, "identical")} == {"deterministic"}

@@ -13,7 +13,7 @@ from bench.web.names import readable_name
 from bench.web.templating import templates
 
 STYLES = [("web", "style.css"), *((room, f"{room}.css") for room in ("history", "leaderboard", "report"))]
-INLINE = {"--lanes", "--own", "--gap"}  # set by a table
+INLINE = {"--lanes", "--own", "--gap", "--drawn"}  # set by a table
 
 
 def text(room: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """Chooses how T functions are drawn by trying the ways on the device, within a budget of time."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from bench.errors import raise_if_stop
 from bench.probes.latency.clock import Clock
 from bench.probes.latency.modes import Compiled, Mode, Record, mode_of, record_on_cuda, ways_to_draw
-from bench.training.drawing import Drawing, Functions
+from bench.training.drawing import OUT_OF_MEMORY, Drawing, Functions
 from bench.training.limits import Limits
 
 ROUNDS = 5  # of one pass of every way
@@ -59,8 +60,13 @@ def tuned(
             left_out[name] = "the time for trials was used up before"
             continue
         try:
-            mode = mode_of(way(few), name)
-            values = mode.evaluate(job.x)
+            with warnings.catch_warnings():
+                if (
+                    modes
+                ):  # a way that had to be cut is not the way whose name it has; the fixed one is always cut to fit
+                    warnings.filterwarnings("error", message=OUT_OF_MEMORY)
+                mode = mode_of(way(few), name)
+                values = mode.evaluate(job.x)
         except Exception as error:  # a compiler or a device that cannot do this, or has no memory for it
             if not modes:
                 raise
