@@ -74,9 +74,9 @@ def call(line: str, command: Command, folder: Path) -> str:
             copy(path, folder / path.name.replace("runs", "published"))
     if "--check" in arguments:
         for name in ("boosted", "linear"):
-            shutil.copytree(folder / name, folder / "submissions" / name)
-        place = arguments.index("submissions/*")  # a shell's work
-        arguments[place : place + 1] = [str(path) for path in sorted((folder / "submissions").iterdir())]
+            shutil.copytree(folder / name, folder / "submissions" / "quick" / name)
+        place = arguments.index("submissions/*/*")  # a shell's work
+        arguments[place : place + 1] = [str(path) for path in sorted((folder / "submissions" / "quick").iterdir())]
     done = command(*arguments)
     assert done.code == 0, f"{line}\n{done.out}\n{done.err}"
     return done.out
