@@ -99,7 +99,7 @@ def run_suite(
     chosen = choose_suite(suite, registry, methods=methods, datasets=datasets, seeds=seeds, changes=changes)
     settings = options.settings()
     opened = open_store(store, create=True)
-    total = len(chosen.datasets) * len(chosen.methods) * chosen.seeds
+    total = len(chosen.methods) * sum(map(chosen.seeds_of, chosen.datasets))
     with progress_bar(chosen.name, total, options.progress) as monitor:
         summary = run(chosen, registry, opened, settings, monitor)
     return SuiteRun(chosen, opened, summary, monitor.stop.signal, registry)

@@ -102,7 +102,8 @@ def _plan_dataset(
     methods: dict[str, BaseMethod | PluginError],
     device: str,
 ) -> Iterator[Planned]:
-    whole = len(methods) * suite.seeds
+    seeds = suite.seeds_of(name)
+    whole = len(methods) * seeds
     if isinstance(dataset, PluginError):
         yield Refused(name, "", str(dataset), fault=True, cells=whole)
         return
@@ -112,7 +113,7 @@ def _plan_dataset(
             yield Refused(name, "", reason, fault=False, cells=whole)
             return
         check_replication(dataset.repeats)
-        numbers = [split_of(suite, dataset, seed) for seed in range(suite.seeds)]
+        numbers = [split_of(suite, dataset, seed) for seed in range(seeds)]
         loaded = {number: checked(dataset.load(number)) for number in dict.fromkeys(numbers)}
         splits = tuple(loaded[number] for number in numbers)
         seen: dict[int, str] = {}
@@ -129,12 +130,12 @@ def _plan_dataset(
         return
     for label, method in methods.items():
         if isinstance(method, PluginError):
-            yield Refused(name, label, str(method), fault=True, cells=suite.seeds)
+            yield Refused(name, label, str(method), fault=True, cells=seeds)
             continue
         try:
             inner = registry.inner(method)
             if reason := method.skip(splits[0].problem) or inner.skip(splits[0].problem):
-                yield Refused(name, label, reason, fault=False, cells=suite.seeds)
+                yield Refused(name, label, reason, fault=False, cells=seeds)
                 continue
             _check_changes(suite, label, inner)
             network = make_network(suite, registry, name, label)
@@ -154,7 +155,7 @@ def _plan_dataset(
             raise
         except BaseException as error:  # the same for a method: its `skip`, or options that are not plain data
             raise_if_stop(error)
-            yield Refused(name, label, explain(error), fault=True, cells=suite.seeds)
+            yield Refused(name, label, explain(error), fault=True, cells=seeds)
             continue
         protocol = specs[0].protocol  # with its network completed
         yield Task(name, label, inner, network, protocol, splits, cells, tuple(dataset.notes), wrapper)

@@ -62,6 +62,7 @@ class DatasetEntry(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     use: str = ""
     optional: StrictBool = False  # run only when it is selected by name
+    most_seeds: Annotated[int, Field(gt=0, strict=True)] | None = None  # where it has fewer splits than the suite seeds
 
     @property
     def options(self) -> dict[str, Any]:
@@ -137,6 +138,10 @@ class Suite(BaseModel):
     def protocol_for(self, dataset: str, method: str = "") -> Protocol:
         """Return the protocol for one dataset, with what a method changes of it."""
         return self._protocols.get((dataset, method), self._protocols[dataset, ""])
+
+    def seeds_of(self, dataset: str) -> int:
+        """Return how many seeds are run on a dataset."""
+        return min(self.seeds, self.datasets[dataset].most_seeds or self.seeds)
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
         """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
@@ -230,12 +235,7 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: {first_mistake(error, {'': known, 'gate': GateEntry.model_fields})}") from None
     if all(entry.optional for entry in suite.datasets.values()):
         raise UserError(f"{where}: datasets: at least one must not be optional, or nothing runs unless it is named")
-    if suite.splits is not None and suite.seeds % suite.splits:
-        even = suite.splits * -(-suite.seeds // suite.splits)
-        raise UserError(
-            f"{where}: splits: {suite.seeds} seeds cannot be shared evenly by {suite.splits} splits; seeds counts all "
-            f"repeats, such as seeds = {even}: {even // suite.splits} on each split"
-        )
+    _check_shared_splits(suite, where)
     if suite.baseline is not None and suite.baseline not in suite.methods:
         raise unknown_name("method", suite.baseline, suite.methods, f"{where}: baseline")
     if suite.metrics or suite.gate.metrics or suite.gate.margins:
@@ -250,6 +250,16 @@ def check_suite(raw: Mapping[str, Any], where: str) -> Suite:
                     raise UserError(f"{where}: {key}: no value of {metric} is better than another: it is never gated")
         suite._margins = read_margins(suite.gate.margins, catalogue(), f"{where}: gate.margins")
     return suite
+
+
+def _check_shared_splits(suite: Suite, where: str) -> None:
+    for seeds in (suite.seeds, *map(suite.seeds_of, suite.datasets)):
+        if suite.splits is not None and seeds % suite.splits:
+            even = suite.splits * -(-seeds // suite.splits)
+            raise UserError(
+                f"{where}: splits: {seeds} seeds cannot be shared evenly by {suite.splits} splits; seeds counts all "
+                f"repeats, such as seeds = {even}: {even // suite.splits} on each split"
+            )
 
 
 def _protocol(raw: Mapping[str, Any], where: str) -> Protocol:

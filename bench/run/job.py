@@ -138,7 +138,9 @@ def held_out_value(subject: TrainedSubject, criterion: str) -> float:
     """
     classes = subject.split.task == "classification"
     loss = "nll_categorical" if classes else "rmse"
-    name = {"loss": loss, "nll": "nll_categorical" if classes else "nll"}.get(criterion, criterion)
+    # With the observation noise: a method that states no spread has none of these scores without it.
+    of_noise = {"loss": loss, "nll": "nll_categorical" if classes else "nll", "crps": "crps_noise"}
+    name = of_noise.get(criterion, criterion)
     try:
         value = score(held_out_forecast(subject), [name]).get(name, math.inf)
     except DivergedError:

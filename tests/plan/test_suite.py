@@ -5,6 +5,7 @@ import pytest
 
 from bench.errors import UserError
 from bench.metrics.margins import Margin
+from bench.plan.cells import Task, plan
 from bench.plan.suite import check_suite, load_suite, suite_names
 from bench.plugins.registry import Registry
 from bench.spec.plugin import PluginSpec
@@ -246,6 +247,21 @@ def test_an_optional_dataset_runs_only_when_it_is_named(write_suite: WriteSuite)
     assert named.datasets["digits"].options == {}
     path = write_suite('title = "t"\n[datasets.toy]\noptional = true\n[methods.deterministic]\n')
     assert "at least one must not be optional" in refused(path)
+
+
+def test_a_dataset_with_fewer_splits_takes_fewer_seeds(write_suite: WriteSuite) -> None:
+    content = 'title = "t"\nseeds = 4\n[datasets.toy]\n[datasets.digits]\nmost_seeds = 2\n[methods.deterministic]\n'
+    suite = load_suite(write_suite(content))
+    assert [suite.seeds_of(name) for name in suite.datasets] == [4, 2]
+    assert suite.datasets["digits"].options == {}
+    tasks = [task for task in plan(suite, Registry()) if isinstance(task, Task)]
+    assert {task.dataset: [cell.seed for cell in task.cells] for task in tasks} == {
+        "toy": [0, 1, 2, 3],
+        "digits": [0, 1],
+    }
+    assert load_suite(write_suite(content), ("seeds=1",)).seeds_of("digits") == 1
+    assert "splits: 2 seeds cannot be shared evenly by 4 splits" in refused(write_suite(f"splits = 4\n{content}"))
+    assert "most_seeds: Input should be greater than 0" in refused(write_suite(content.replace("= 2", "= 0")))
 
 
 def test_added_plugins_can_be_set() -> None:

@@ -79,8 +79,9 @@ def gaussian_scores(observed: Any, draws: Any) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_a_search_by_nll_is_what_a_loop_over_rates_and_folds_finds(split: Split) -> None:
-    protocol = replace(PROTOCOL, search_by="nll")
+@pytest.mark.parametrize("criterion", ["nll", "crps"])
+def test_a_search_by_a_score_is_what_a_loop_over_rates_and_folds_finds(criterion: Any, split: Split) -> None:
+    protocol = replace(PROTOCOL, search_by=criterion)
     selection, outcome = run_one(Job(MCDropout(), protocol, split, SEED, space={"rate": RATES}))
     assert selection is not None
     for c, rate in enumerate(RATES):
@@ -91,12 +92,27 @@ def test_a_search_by_nll_is_what_a_loop_over_rates_and_folds_finds(split: Split)
             x = data.rows.x[data.rows.validation]
             drawing = Drawing(one.method, [fitted], "regression", x, stream(seed, "held out"), 20)
             means = draw(drawing)[..., 0].astype(np.float64) * data.target_std + data.target_mean
-            by_hand = gaussian_scores(split.train_y[data.rows.validation.numpy()], means)["nll"]
+            by_hand = gaussian_scores(split.train_y[data.rows.validation.numpy()], means)[criterion]
             assert selection.losses[c][number] == pytest.approx(by_hand, rel=1e-3)
             assert selection.best_epochs[c][number] == fitted.best_epoch <= fitted.epochs
-    assert outcome.training["search"]["validation_nll"] == min(selection.means)
+    assert outcome.training["search"][f"validation_{criterion}"] == min(selection.means)
     again = Selection.from_json(selection.to_json())
-    assert (again.losses, again.best_epochs, again.criterion) == (selection.losses, selection.best_epochs, "nll")
+    assert (again.losses, again.best_epochs, again.criterion) == (selection.losses, selection.best_epochs, criterion)
+
+
+def test_a_search_by_crps_judges_a_method_without_spread_by_its_noise(split: Split) -> None:
+    protocol = replace(PROTOCOL, search_by="crps", grid={"learning_rate": [0.01, 1e-5]})
+    selection, _ = run_one(Job(Deterministic(), protocol, split, SEED))
+    assert selection is not None
+    data, seed = prepare(split, protocol, SEED, "cpu", folds(ROWS, 2, SEED)[0]), stream(SEED, "fold", 0)
+    ((_, fitted),) = fit([member_on(data.rows, split, Deterministic(), seed)])
+    x, observed = data.rows.x[data.rows.validation], split.train_y[data.rows.validation.numpy()]
+    drawing = Drawing(Deterministic(), [fitted], "regression", x, seed, 1)
+    errors = observed - (draw(drawing)[0, :, 0].astype(float) * data.target_std + data.target_mean)
+    scale = np.sqrt((errors**2).mean())  # the noise that fits best
+    z = errors / scale
+    crps = scale * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    assert selection.losses[0][0] == pytest.approx(crps.mean(), rel=1e-4)
 
 
 @pytest.mark.slow
