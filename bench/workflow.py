@@ -249,13 +249,21 @@ def recalibrate(results: "StoredResults", *, repeats: int | None = None) -> "pd.
     """Return scores of stored predictions, raw and after corrections fitted on validation rows, one row per value.
 
     The columns are dataset, split, method, seed, key, correction, metric and value. `repeats`: of the first so many of
-    each dataset and method. Corrected values are not stored, so that no ranking or test mixes them with raw ones.
+    each dataset and method. No ranking or test reads corrected values. Where predictions are not stored, but corrected
+    values of an export are, these are returned.
     """
+    import pandas as pd
+
     from bench.metrics import using_metrics
     from bench.stats import recalibration_frame
 
     with using_metrics(results.declarations):
-        return recalibration_frame(results.cells, results.kept, repeats)
+        computed = recalibration_frame(results.cells, results.kept, repeats)
+    kept = results.corrected[~results.corrected["key"].isin(computed["key"])]
+    if repeats is not None:
+        order = kept.groupby(["dataset", "method"])["seed"].rank(method="dense")
+        kept = kept[order <= repeats]
+    return kept[computed.columns] if computed.empty else pd.concat([computed, kept], ignore_index=True)
 
 
 def row_tables(results: "StoredResults", dataset: str | None = None) -> "list[RowTable]":

@@ -13,7 +13,7 @@ _known: "WeakKeyDictionary[Results, stats.Recalibrations]" = WeakKeyDictionary()
 def recalibrations(results: Results) -> stats.Recalibrations:
     """Return the corrected values of a suite."""
     if results not in _known:
-        _known[results] = stats.recalibrations(results.cells, results.kept, results.frame)
+        _known[results] = stats.recalibrations(results.cells, results.kept, results.frame, results.corrected)
     return _known[results]
 
 

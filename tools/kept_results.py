@@ -68,6 +68,11 @@ class KeptResults:
         return pd.DataFrame(columns=[*PLACE, "status", "message"])
 
     @property
+    def corrected(self) -> pd.DataFrame:
+        """None are kept."""
+        return pd.DataFrame(columns=["dataset", "split", "method", "seed", "key", "correction", "metric", "value"])
+
+    @property
     def rescored(self) -> pd.DataFrame:
         """None are kept."""
         return pd.DataFrame(columns=["metric", "version", "precision", "values"])

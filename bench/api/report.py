@@ -67,6 +67,11 @@ class Results(Protocol):
         """Values computed from stored predictions after the runs: metric, version, precision, values (their number)."""
         ...
 
+    @property
+    def corrected(self) -> "pd.DataFrame":
+        """Values after corrections of the calibration that were kept without predictions; as `bench.recalibrate`."""
+        ...
+
     def curves(self, key: str) -> Curves | None:
         """Return mean and variance of the predictions of one cell."""
         ...

@@ -23,7 +23,7 @@ def recalibrated_columns(
     listed = {(row.dataset, row.method) for row in rows}
     places = zip(results.cells["dataset"], results.cells["method"], strict=True)
     cells = results.cells[[place in listed for place in places]]
-    found = recalibrations(cells, results.kept, results.frame)
+    found = recalibrations(cells, results.kept, results.frame, results.corrected)
     datasets = dict.fromkeys(row.dataset for row in rows)
     columns = {(results.suite, name): found.column(tasks[name], [name]) for name in datasets}
     return {place: column for place, column in columns.items() if column is not None}

@@ -160,9 +160,16 @@ def _first(repeats: int) -> str:
 
 
 def recalibrations(
-    cells: pd.DataFrame, kept: Callable[[str], Kept | None], stored: pd.DataFrame | None = None
+    cells: pd.DataFrame,
+    kept: Callable[[str], Kept | None],
+    stored: pd.DataFrame | None = None,
+    corrected: pd.DataFrame | None = None,
 ) -> Recalibrations:
-    """Return the corrected values of a suite, of as many repeats as are read in a few seconds."""
+    """Return the corrected values of a suite: all that are kept, or of as many repeats as are read in a few seconds."""
+    if corrected is not None and not corrected.empty:
+        own = corrected[corrected["key"].isin(cells["key"])]
+        repeats = own.groupby(["dataset", "method"])["key"].nunique().max() if len(own) else 0
+        return Recalibrations(int(repeats), own[[*PLACE, "key", "correction", "metric", "value"]])
     groups = max(len(cells.groupby(["dataset", "method"])), 1)
     repeats = max(1, min(REPEATS, MOST_CELLS // groups))
     return Recalibrations(repeats, recalibration_frame(cells, kept, repeats, stored=stored, quick=True))

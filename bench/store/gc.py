@@ -11,8 +11,9 @@ from bench.errors import UserError
 from bench.machine.files import TEMPORARY
 from bench.store.bank import files_beside, forget_predictions, kept_files
 from bench.store.database import user_errors
+from bench.store.recalibrated import has_recalibrated
 from bench.store.store import Store, plugin_hashes
-from bench.store.tables import cells, environments, leases, metrics, plugins, rescored, wanted
+from bench.store.tables import cells, environments, leases, metrics, plugins, recalibrated, rescored, wanted
 from bench.store.tables import predictions as bank_rows
 
 
@@ -111,5 +112,7 @@ def _remove_unwanted(connection: Connection) -> None:
     keys: Any = select(wanted.c.key)
     for table in (metrics, bank_rows, rescored, cells, leases):
         connection.execute(delete(table).where(table.c.key.not_in(keys)))
+    if has_recalibrated(connection):
+        connection.execute(delete(recalibrated).where(recalibrated.c.key.not_in(keys)))
     used = select(cells.c.environment).where(cells.c.environment.is_not(None))
     connection.execute(delete(environments).where(environments.c.hash.not_in(used)))

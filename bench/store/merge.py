@@ -18,6 +18,7 @@ from bench.store.arrays import DamagedArraysError
 from bench.store.database import chunks, insert, user_errors
 from bench.store.leases import new_owner
 from bench.store.merge_bank import copy_networks, copy_predictions, rescored_rows, write_copied, write_rescored
+from bench.store.recalibrated import foreign_rows, write_recalibrated
 from bench.store.result_rows import storable, write_results
 from bench.store.schema import content_hash, split_code
 from bench.store.store import Store
@@ -92,6 +93,7 @@ def _keys(there: Connection, other: Store) -> list[str]:
 def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[str], done: Merged) -> None:
     theirs = {row["key"]: row for row in _results(there, keys, other)}
     later_there = rescored_rows(there, keys, other)
+    corrected = foreign_rows(there, keys, other)
     with store.database.reading() as here:
         ours = {row["key"]: row for row in _results(here, keys, store)}
         later = rescored_rows(here, keys, store).keys() | later_there.keys()
@@ -134,10 +136,12 @@ def _merge_cells(store: Store, other: Store, there: Connection, keys: Sequence[s
         written = write_results(connection, rows, values, described) if rows else set()
         write_copied(connection, copied, same | written)
         moved = [row for (key, _), row in later_there.items() if key in written]
+        if corrected:
+            write_recalibrated(connection, [row for row in corrected if row["key"] in written | same])
         write_rescored(connection, [*moved, *added.values()], {p: v for p, v in known.items() if v is not None})
         return written
 
-    if rows or copied.rows or added:
+    if rows or copied.rows or added or corrected:
         written = store.database.write(work)
         replaced = sum(key in ours for key in written)
         done.replaced += replaced

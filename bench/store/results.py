@@ -82,6 +82,14 @@ class StoredResults:
             rescored_counts(self.store, self.suite), columns=["metric", "version", "precision", "values"]
         )
 
+    @cached_property
+    def corrected(self) -> pd.DataFrame:
+        """Values after corrections of the calibration that are kept without predictions, one row each."""
+        from bench.store.recalibrated import COLUMNS, recalibrated_rows
+
+        values = pd.DataFrame(recalibrated_rows(self.store, self.suite), columns=list(COLUMNS))
+        return self.cells[[*PLACE[1:], "key"]].merge(values, on="key")
+
     def kept(self, key: str) -> "Kept | None":
         """Return all stored predictions of one cell, or None where they are not stored, or lost."""
         from bench.store.bank import read_predictions

@@ -93,6 +93,16 @@ rescored = Table(
     *_floats("computed"),
     sqlite_with_rowid=False,
 )
+# Values of predictions whose calibration was corrected, where they are kept without the predictions.
+recalibrated = Table(
+    "recalibrated",
+    meta,
+    _name("key"),
+    _name("correction"),
+    _name("metric"),
+    Column("value", Number),
+    sqlite_with_rowid=False,
+)
 settings = Table("settings", meta, _name("name"), *_texts("value"))
 searches = Table("searches", meta, _name("key"), *_texts("content"))
 drivers = Table("drivers", meta, _name("name"), *_floats("since", "beat"))

@@ -32,6 +32,9 @@ class ExampleResults:
     rescored: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=["metric", "version", "precision", "values"])
     )
+    corrected: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=[*PLACE[1:], "key", "correction", "metric", "value"])
+    )
     predictions: dict[str, Curves] = field(default_factory=dict)
     bank: dict[str, Kept] = field(default_factory=dict)
 

@@ -51,6 +51,10 @@ class MadeResults:
         return pd.DataFrame()
 
     @cached_property
+    def corrected(self) -> pd.DataFrame:
+        return pd.DataFrame(columns=["dataset", "split", "method", "seed", "key", "correction", "metric", "value"])
+
+    @cached_property
     def rescored(self) -> pd.DataFrame:
         return pd.DataFrame()
 

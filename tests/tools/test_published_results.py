@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pandas.testing import assert_frame_equal
+from sqlalchemy import text
 
 from bench.errors import UserError
 from bench.plan.data_export import export_data
 from bench.plugins.registry import Registry
+from bench.stats import recalibrations
+from bench.store.gc import clean
+from bench.store.results import StoredResults
 from bench.store.store import Store
+from bench.workflow import recalibrate
+from tests.fixtures.banks import filled
 from tools.gallery_results import unpacked
 from tools.published_results import build_site, merged, pack
 
@@ -48,6 +55,48 @@ def test_an_export_has_all_values_and_their_provenance(source: Path, tmp_path: P
         assert sum(len(cell["training"] or "") for cell in exported.cells("digits")) > 1000
 
 
+def test_an_export_keeps_scaled_values_without_the_predictions(tmp_path: Path) -> None:
+    path = tmp_path / "bank.db"
+    with Store(str(path)) as store:
+        filled(store, 7)
+        before = recalibrate(StoredResults(store, "tiny"))
+    pack(str(path), tmp_path / "tiny.tar.xz", [])
+    with merged(tmp_path) as exported:
+        results = StoredResults(exported, "tiny")
+        assert all(results.kept(key) is None for key in results.cells["key"])
+        after = recalibrate(results)
+        kinds = ["raw", "variance scaling"]
+        expected = before[before["correction"].isin(kinds)]
+        order = ["key", "correction", "metric"]
+        assert_frame_equal(
+            after.sort_values(order, ignore_index=True),
+            expected.sort_values(order, ignore_index=True),
+            check_dtype=False,
+            rtol=1e-3,  # raw values are those of the run, before predictions were kept in 16 bits
+        )
+        assert len(recalibrate(results, repeats=2)) == 2 * len(after) // 7
+        found = recalibrations(results.cells, results.kept, results.frame, results.corrected)
+        column = found.column("regression", ["toy"])
+        assert column is not None
+        assert (column.repeats, list(column.pairs)) == (7, ["m"])
+        scaled = expected[(expected["metric"] == "mace") & (expected["correction"] == "variance scaling")]
+        assert column.pairs["m"][1] == pytest.approx(scaled["value"].mean())
+        exported.forget("tiny")
+        clean(exported, unwanted=True)
+        with exported.database.reading() as connection:
+            assert connection.execute(text("SELECT count(*) FROM recalibrated")).scalar() == 0
+
+
+def test_an_export_may_have_the_shown_metrics_alone(source: Path, tmp_path: Path) -> None:
+    pack(str(source), tmp_path / "shown.tar.xz", ["shift-digits"], shown=True)
+    with Store(str(source), writable=False) as store, merged(tmp_path) as exported:
+        named = set(store.suites()["shift-digits"]["metrics"])
+        every = {row["metric"] for row in store.values("shift-digits")}
+        left = {row["metric"] for row in exported.values("shift-digits")}
+    assert left == {name for name in every if {name, name.partition("@")[0]} & named}
+    assert any("@" in name for name in left)
+
+
 def test_an_export_names_no_machine_and_is_the_same_twice(source: Path, tmp_path: Path) -> None:
     for name in ("a.tar.xz", "b.tar.xz"):
         pack(str(source), tmp_path / name, ["digits"])
@@ -55,10 +104,10 @@ def test_an_export_names_no_machine_and_is_the_same_twice(source: Path, tmp_path
         (member,) = archive.getmembers()
         file = archive.extractfile(member)
         assert file is not None
-        text = file.read()
+        content_ = file.read()
     assert (member.uname, member.uid, member.mtime) == ("", 0, 0)
-    assert b"digits" in text
-    assert b"secret-host" not in text
+    assert b"digits" in content_
+    assert b"secret-host" not in content_
     assert (tmp_path / "a.tar.xz").read_bytes() == (tmp_path / "b.tar.xz").read_bytes()
 
 
