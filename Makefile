@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Not more: each one spends 6 s on collecting all the tests.
 TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs site pages notebook paper validity pictures gallery-results clean
+.PHONY: demo test test-quick faults check walkthroughs gate bench bench-compare fuzz thorough package-test docs site findings pages notebook paper validity pictures gallery-results clean
 
 demo: .venv/installed
 	$(BIN)/uqbench run quick
@@ -70,6 +70,10 @@ docs: pages
 # The public leaderboard, build/leaderboard, from the exports in results/ and the predictions in submissions/ alone.
 site: .venv/installed-test
 	$(BIN)/python -m tools.published_results site results submissions build/leaderboard
+
+# What the exports in results/ say: docs/results/index.md.
+findings: .venv/installed-test
+	$(BIN)/python -m tools.results_page docs/results/index.md
 
 # The pages of docs/ that are written from the source.
 pages: .venv/installed-test

@@ -1,0 +1,317 @@
+"""Writes docs/results/index.md, what the published runs say, from the exports in results/ alone.
+
+    python -m tools.results_page docs/results/index.md
+
+A finding whose suite has no export is left out. Every number of the page is computed, verdicts and their words too.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.counts import plural
+from bench.store.results import StoredResults
+from bench.text_tables import markdown_table
+from bench.workflow import recalibrate
+from tools.findings import (
+    Exports,
+    Finding,
+    FindingMaker,
+    Means,
+    compared,
+    comparison_table,
+    names,
+    not_shown_to_differ,
+    number,
+    probability,
+    relative_cost,
+)
+from tools.pages import write_page
+
+EXPORTS = Path(__file__).parents[1] / "results"
+UCI = "leaderboard-uci"
+DRAWN = ("mc-dropout", "mcni-fixed", "mcni-learned", "swag", "bayes-by-backprop")  # whose draws are new functions
+INTRODUCTION = """# What the runs say
+
+*Written by `python -m tools.results_page docs/results/index.md` from the exports in `results/`; edit the tool.*
+
+Each finding has its numbers with 95 % intervals, its test, and the command that shows it. "Better" and "worse" are
+verdicts of paired tests: splits that overlap are corrected for (Nadeau and Bengio), p-values by Holm over the datasets
+of a comparison; over datasets decides Wilcoxon's signed-rank test ([statistics.md](../statistics.md)). That no
+difference was shown does not say that two methods are equal. Other studies: [the MCNI paper](../paper.md),
+[data whose law is known](truth.md)."""
+
+
+def complete_methods(results: StoredResults) -> list[str]:
+    """Return the methods that have a cell on every dataset, in the order of the suite."""
+    datasets = results.cells["dataset"].nunique()
+    counts = results.cells[results.cells["status"].notna()].groupby("method", sort=False)["dataset"].nunique()
+    return [str(method) for method in counts.index[counts == datasets]]
+
+
+def which_method(exports: Exports) -> Finding | None:
+    """Which method to use on a table."""
+    results = exports.results(UCI)
+    if results is None:
+        return None
+    methods = complete_methods(results)
+    by = {metric: exports.ranking(results, metric, methods) for metric in ("crps_mixture", "nll", "rmse")}
+    first = by["crps_mixture"]
+    cost = relative_cost(results, "deterministic")
+    best, tied = first.methods[0], not_shown_to_differ(first)
+    others = [one.method for one in first.methods if one.method not in tied]
+    separated = f"Shown to be worse: {names(others)}" if others else "None of the others was shown to be worse"
+    text = (
+        f"By CRPS over {plural(len(first.datasets), 'dataset')} `{best.method}` has the best average rank of "
+        f"{len(methods)} methods ({best.average_rank:.1f}; that the methods differ at all: Friedman's "
+        f"{probability(first.iman_davenport[1])}). {separated}. So few datasets cannot separate the middle of such a "
+        "list; methods with a letter in common were not shown to differ."
+    )
+    ranks = {metric: {one.method: one for one in ranking.methods} for metric, ranking in by.items()}
+    rows = [
+        [
+            f"`{one.method}`",
+            *(f"{ranks[metric][one.method].average_rank:.1f} {ranks[metric][one.method].groups}" for metric in by),
+            f"{cost[one.method]:.1f}x",
+        ]
+        for one in first.methods
+    ]
+    head = ["method", "CRPS: average rank, letters", "NLL", "RMSE", "processor time of a cell"]
+    return Finding(
+        "Which method would we use on a table?",
+        text,
+        "\n".join(markdown_table(head, rows)),
+        ("uqbench run leaderboard-uci", "uqbench rank leaderboard-uci"),
+    )
+
+
+def pair(
+    exports: Exports, title: str, a: str, b: str, metrics: Sequence[str], why: str, suite: str = UCI
+) -> Finding | None:
+    """Return the finding of one method against another by some metrics."""
+    results = exports.results(suite)
+    if results is None:
+        return None
+    found = {metric: exports.comparison(results, a, b, metric) for metric in metrics}
+    sentences = [f"By `{metric}`, `{a}` against `{b}` is {compared(one)}." for metric, one in found.items()]
+    cost = relative_cost(results, b)
+    text = f"{' '.join(sentences)} A cell of `{a}` takes {cost[a]:.1f} times the processor time. {why}"
+    commands = (f"uqbench run {suite} --method {a} --method {b}", f"uqbench compare {a} {b} {suite}")
+    return Finding(title, text.strip(), comparison_table(found), commands)
+
+
+def coverage(exports: Exports) -> Finding | None:
+    """Whose 95 % intervals cover 95 %, and what a scaling of the variance changes."""
+    results = exports.results(UCI)
+    if results is None:
+        return None
+    own = results.frame[results.frame["metric"] == "coverage95"]
+    means = own.groupby(["method", "dataset"])["value"].mean().unstack("dataset")
+    means = means.loc[[method for method in complete_methods(results) if method in means.index]]
+    off = (means - 0.95).abs().mean(axis=1).sort_values()
+    table = recalibrate(results)
+    mace = table[(table["metric"] == "mace") & table["method"].isin(means.index)]
+    scaled = mace.groupby(["method", "dataset", "correction"])["value"].mean().unstack("correction")
+    both = scaled.groupby("method").mean()
+    helped = int((both["variance scaling"] < both["raw"]).sum())
+    near = [str(name) for name in off.index[off <= 0.01]]
+    text = (
+        f"Mean coverage of central 95 % intervals, with the observation noise that was fitted on calibration rows: "
+        f"{plural(len(near), 'method')} of {len(off)} within 0.01 of 0.95 on average over datasets"
+        f"{f' ({names(near)})' if near else ''}; farthest are {names([str(name) for name in off.index[::-1][:3]])} "
+        f"({', '.join(f'{value:.3f} off' for value in off.to_numpy()[::-1][:3])}). "
+        f"Scaling all variances by one number per cell, fitted on the same held-out rows, lowers the mean calibration "
+        f"error (`mace`) of {helped} of {len(both)} methods: a check of how much is left once the size is right, not "
+        "a result of the method."
+    )
+    rows = [
+        [
+            f"`{name}`",
+            f"{means.loc[name].mean():.3f}",
+            f"{means.loc[name].min():.3f} to {means.loc[name].max():.3f}",
+            *(f"{both.loc[name, kind]:.3f}" if name in both.index else "–" for kind in ("raw", "variance scaling")),
+        ]
+        for name in off.index
+    ]
+    head = ["method", "coverage95, mean", "over datasets", "mace", "mace after variance scaling"]
+    commands = ("uqbench run leaderboard-uci", "uqbench report leaderboard-uci --out report")
+    return Finding("Whose intervals cover what they say?", text, "\n".join(markdown_table(head, rows)), commands)
+
+
+def what_draws_buy(exports: Exports) -> Finding | None:
+    """What more draws buy."""
+    results = exports.results("equal-cost")
+    if results is None:
+        return None
+    draws = (1, 5, 10, 20)
+    scores = ("crps_mixture", "nll_categorical")  # of regression and of classification
+    values = Means(results, [name for score in scores for name in (score, *(f"{score}@T={t}" for t in draws))])
+    rows, losses = [], []
+    for dataset, method in values.places:
+        for score in scores:
+            whole = values.value(dataset, method, score)
+            parts = [values.value(dataset, method, f"{score}@T={count}") for count in draws]
+            if method not in DRAWN or not all(map(math.isfinite, [whole, *parts])):
+                continue
+            rows.append([dataset, f"`{method}`", score, *map(number, [*parts, whole])])
+            losses.append([(part - whole) / abs(whole) for part in parts])
+    if not rows:
+        return None
+    typical = [statistics.median(column) for column in zip(*losses, strict=True)]
+    told = ", ".join(f"{share:.1%} with {count}" for count, share in zip(draws, typical, strict=True))
+    text = (
+        "The first draws of the same networks, scored by themselves. Against all 100 draws the score is worse by "
+        f"{told} (median over {plural(len(rows), 'pair')} of dataset and method)."
+    )
+    head = ["dataset", "method", "metric", *(f"T = {count}" for count in draws), "T = 100"]
+    commands = ("uqbench run equal-cost", "uqbench report equal-cost")
+    return Finding("What does T buy?", text, "\n".join(markdown_table(head, rows)), commands)
+
+
+def latency(exports: Exports) -> Finding | None:
+    """What T draws cost."""
+    results = exports.results("latency-tabular")
+    if results is None:
+        return None
+    draws, modes = (1, 10, 50, 100), ("naive", "tuned")
+    fixed = [f"latency_total@T={count}" for count in draws]
+    others = [f"latency_total@T=100,mode={mode}" for mode in modes]
+    values = Means(results, [*fixed, *others])
+    rows, told = [], []
+    for dataset, method in values.places:
+        times = [values.value(dataset, method, name) for name in fixed]
+        loop, tuned = (values.value(dataset, method, name) for name in others)
+        ways = ["–" if math.isnan(loop / way) else f"{loop / way:.1f}x" for way in (times[-1], tuned)]
+        rows.append([f"`{method}`", *map(number, [*times, loop]), *ways])
+        if not math.isnan(times[-1]):
+            told.append(f"`{method}` {times[-1] / times[0]:.0f} times")
+    text = (
+        f"100 draws take, against one draw of the same method: {', '.join(told)}. The table has microseconds for each "
+        "row at the batch of the suite, what a loop over 100 draws takes, and how much faster the fixed and the tuned "
+        "way of drawing are. The machine was shared; [latency.md](../latency.md) has the spreads."
+    )
+    head = ["method", *(f"T = {count}" for count in draws), "loop, T = 100", "fixed way", "tuned way"]
+    commands = ("uqbench run latency-tabular", "uqbench report latency-tabular")
+    return Finding("What do T draws cost?", text, "\n".join(markdown_table(head, rows)), commands)
+
+
+def under_shift(exports: Exports) -> Finding | None:
+    """How accuracy and calibration go under shift."""
+    results = exports.results("shift-digits")
+    if results is None:
+        return None
+    shown = ["accuracy", "accuracy@all:5", "ece", "ece@all:5", "ood_auroc@all:5"]
+    values = Means(results, shown)
+    methods = [method for _, method in values.places]
+    rows = [
+        [f"`{method}`", *(values.text(dataset, method, name) for name in shown)] for dataset, method in values.places
+    ]
+    base = results.baseline or methods[0]
+    verdicts = {
+        method: exports.comparison(results, method, base, "ece@all:5").rows[0].verdict
+        for method in methods
+        if method != base
+    }
+    better, worse = ([m for m, verdict in verdicts.items() if verdict == word] for word in ("better", "worse"))
+    text = (
+        f"At the strongest corruption, mean over all kinds, the calibration error (ECE) against `{base}` is shown to "
+        f"be better for {names(better) if better else 'no method'} and worse for {names(worse) if worse else 'none'} "
+        f"(mean ± standard deviation over {results.cells['seed'].nunique()} seeds below)."
+    )
+    head = ["method", "accuracy", "at severity 5", "ECE", "at severity 5", "detection of shift (AUROC)"]
+    commands = ("uqbench run shift-digits", "uqbench report shift-digits")
+    return Finding("What is left under shift?", text, "\n".join(markdown_table(head, rows)), commands)
+
+
+FINDINGS: tuple[FindingMaker, ...] = (
+    which_method,
+    lambda exports: pair(
+        exports,
+        "What does an ensemble buy, and cost?",
+        "deep-ensemble",
+        "deterministic",
+        ("rmse", "crps_mixture"),
+        "It trains five networks, side by side with those of other cells.",
+    ),
+    lambda exports: pair(
+        exports,
+        "Should the networks state a variance?",
+        "mean-variance-ensemble",
+        "deep-ensemble",
+        ("crps_mixture", "nll"),
+        "Both train five networks; the second has one noise level for all rows.",
+    ),
+    lambda exports: pair(
+        exports,
+        "What does the noise of MCNI buy beside one network?",
+        "mcni-learned",
+        "deterministic",
+        ("crps_mixture", "rmse"),
+        "Both have an observation noise fitted on the same rows; what is compared is what the draws add to it.",
+    ),
+    lambda exports: pair(
+        exports,
+        "MCNI or MC dropout?",
+        "mcni-learned",
+        "mc-dropout",
+        ("crps_mixture", "rmse"),
+        "With the levels of the suite, 0.05 for both at the start.",
+    ),
+    lambda exports: pair(
+        exports,
+        "Is the learned noise better than the fixed one?",
+        "mcni-learned",
+        "mcni-fixed",
+        ("crps_mixture", "interval_score95"),
+        "",
+    ),
+    lambda exports: pair(
+        exports,
+        "What does conformal calibration buy?",
+        "conformalised-quantile-regression",
+        "quantile-regression",
+        ("coverage95", "interval_score95"),
+        "Coverage is compared by its distance to 0.95.",
+    ),
+    coverage,
+    what_draws_buy,
+    latency,
+    under_shift,
+)
+
+
+def runs(exports: Exports) -> str:
+    """Return which runs the page is made of."""
+    rows = []
+    for suite, record in exports.store.suites().items():
+        results = exports.results(suite)
+        assert results is not None
+        cells = results.cells
+        done = cells[cells["status"].notna()]
+        lost = int(done["status"].isin(["failed", "diverged"]).sum())
+        codes = ", ".join(f"`{code[:7]}`" for code in dict.fromkeys(done["code"]) if code)
+        rows.append(
+            [
+                f"`{suite}`",
+                record["title"],
+                f"{len(done):,}",
+                f"{done['cpu_seconds'].sum() / 3600:.2g} h",
+                str(lost),
+                codes,
+            ]
+        )
+    head = ["suite", "", "cells", "processor time", "diverged or failed", "code"]
+    return "\n".join(["## The runs", "", *markdown_table(head, rows)])
+
+
+def page(folder: Path = EXPORTS) -> str:
+    """Return the page of the exports of a folder."""
+    with Exports(folder) as exports:
+        found = [finding for make in FINDINGS if (finding := make(exports)) is not None]
+        sections = [finding.markdown(number) for number, finding in enumerate(found, 1)]
+        return "\n\n".join([INTRODUCTION, *sections, runs(exports)])
+
+
+if __name__ == "__main__":
+    write_page(__doc__, page)
