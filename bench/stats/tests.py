@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 TRIM = 0.2  # share of the differences that a trimmed mean leaves out at each end
 FEWEST_TRIMMED = 10  # pairs: with 5, Yuen's test rejects in 6.6 % of Gaussian studies without a difference
 EXACT_PAIRS = 14  # up to here all 2^n sign patterns are enumerated
+EXACT_TIED_PAIRS = 13  # up to here scipy's signed-rank test is exact with ties or zeros
 
 
 def variance_factor(pairs: int, test_share: float = 0.0) -> float:
@@ -99,10 +100,28 @@ def wilcoxon_test(differences: ArrayLike) -> Array:
     sizes = np.sort(np.abs(rows), axis=-1)
     some = (rows != 0.0).any(axis=-1)
     uneven = (sizes[:, 0] == 0.0) | (sizes[:, 1:] == sizes[:, :-1]).any(axis=-1)
-    for part in (some & uneven, some & ~uneven):
+    counted = some & uneven & ~np.isnan(rows).any(axis=-1) & (d.shape[-1] <= EXACT_TIED_PAIRS)
+    for row in np.flatnonzero(counted):
+        p[row] = _exact_signed_rank_p(rows[row][rows[row] != 0.0])
+    for part in (some & uneven & ~counted, some & ~uneven):
         if part.any():
             p[part] = scipy.stats.wilcoxon(rows[part], axis=-1).pvalue
     return p.reshape(d.shape[:-1])
+
+
+def _exact_signed_rank_p(d: Array) -> float:
+    """Return p over all 2^n sign patterns of differences without zeros, some of the same size.
+
+    What scipy finds by ranking each of the patterns, which takes a second for 13 pairs. Twice a rank is a whole number
+    with ties, too, so that the patterns of each sum can be counted one difference after another.
+    """
+    doubled = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(np.int64)
+    patterns = np.ones(1)  # at index s: how many patterns have the sum s of positive ranks, doubled
+    for rank in doubled:
+        patterns = np.pad(patterns, (0, rank)) + np.pad(patterns, (rank, 0))
+    seen = doubled[d > 0.0].sum()
+    fewer = min(patterns[: seen + 1].sum(), patterns[seen:].sum())
+    return float(min(1.0, 2.0 * fewer / 2.0 ** len(d)))
 
 
 def sign_test(differences: ArrayLike) -> Array:

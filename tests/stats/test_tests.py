@@ -94,7 +94,7 @@ def test_wilcoxon_is_scipys_for_every_study() -> None:
     np.testing.assert_allclose(wilcoxon_test(d), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [8, 13, 14, 20, 51])
+@pytest.mark.parametrize("size", [8, 10, 14, 20, 51])
 def test_a_tie_or_a_zero_in_one_study_changes_no_other(size: int) -> None:
     """scipy alone, study by study: exact, by permutations or approximate, as each of them needs it."""
     d = some(size, 7)
@@ -106,6 +106,18 @@ def test_a_tie_or_a_zero_in_one_study_changes_no_other(size: int) -> None:
     alone = [1.0 if not row.any() else scipy.stats.wilcoxon(row).pvalue for row in d]
     np.testing.assert_allclose(wilcoxon_test(d), alone, rtol=1e-12)
     np.testing.assert_allclose(wilcoxon_test(d.reshape(7, 1, size))[:, 0], alone, rtol=1e-12)
+
+
+def test_wilcoxon_with_ties_and_zeros_is_exact_up_to_13_pairs() -> None:
+    """scipy ranks each of the 8,192 sign patterns, which takes a second: one study, with ties, a zero and a failure."""
+    d = some(13, 1)[0]
+    d[0], d[1], d[3], d[5] = 0.0, d[2], -d[4], np.inf
+    np.testing.assert_allclose(wilcoxon_test(d), scipy.stats.wilcoxon(d).pvalue, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [4, 20])
+def test_wilcoxon_of_ties_and_an_unknown_difference_is_unknown(size: int) -> None:
+    assert np.isnan(wilcoxon_test(np.r_[np.nan, np.ones(size)]))
 
 
 def test_wilcoxon_of_nothing_but_ties() -> None:
