@@ -1,7 +1,7 @@
 """Pages in a real browser: a Chromium of the system, driven by playwright, which brings none of its own.
 
-`CHROMIUM` names the program where it is not `chromium` on the path. Screenshots of every page are written into a
-temporary folder, or into the one that `UQBENCH_SCREENSHOTS` names, to be looked at.
+`CHROMIUM` names the program where it is not `chromium` on the path. `UQBENCH_SCREENSHOTS` names a folder for pictures
+of every page, to be looked at; without it none are taken.
 """
 
 import os
@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'uqbench[test]'")
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from bench.history.files import metric_history, write_history
 from bench.leaderboard import collect
@@ -28,6 +28,7 @@ from tests.fixtures.results import ENVIRONMENT, HOSTILE, cell, fill, spec
 from tests.fixtures.studies import show_case
 
 AXE = Path(__file__).with_name("axe.min.js")
+RULES = {"light": (), "dark": ("color-contrast",)}  # of axe: in the dark a page has other colours, and nothing else
 PHONE = 390
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -58,11 +59,12 @@ class Seen:
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
-    def violations(self) -> list[str]:
-        """What axe finds that is serious or critical, in one line each."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe finds that is serious or critical, in one line each; by some of its rules, or all."""
         # The page's policy lets no other script in; axe comes by the debugger's door, which policies do not guard.
         self.page.evaluate(AXE.read_text("utf-8"))
-        found: dict[str, Any] = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+        found: dict[str, Any] = self.page.evaluate("(options) => axe.run(document, options)", options)
         return [
             f"{one['id']} ({one['impact']}): {one['nodes'][0]['html'][:200]}"
             for one in found["violations"]
@@ -103,13 +105,34 @@ def watch(seen: Seen) -> None:
     seen.page.on("console", lambda message: seen.complaints.append(message.text))
 
 
+@dataclass(frozen=True)
+class Shots:
+    """Takes pictures for people, where a folder for them is named."""
+
+    folder: Path | None
+
+    def take(self, page: Page, name: str, *, whole: bool = True) -> None:
+        """The page as it is on the screen, from top to bottom or the part that is visible."""
+        if self.folder:
+            page.screenshot(path=self.folder / f"{name}.png", full_page=whole)
+
+    def take_each(self, parts: Locator, name: str) -> None:
+        """Every part of a page that is found."""
+        for number, part in enumerate(parts.all() if self.folder else ()):
+            part.screenshot(path=f"{self.folder}/{name}-{number:02}.png")
+
+    def print(self, page: Page, name: str) -> None:
+        """The page on paper."""
+        if self.folder:
+            page.pdf(path=self.folder / f"{name}.pdf", format="A4")
+
+
 @pytest.fixture(scope="session")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go."""
+def shots() -> Shots:
     named = os.environ.get("UQBENCH_SCREENSHOTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    if named:
+        Path(named).mkdir(parents=True, exist_ok=True)
+    return Shots(Path(named) if named else None)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE, Open
+from tests.browser.conftest import PHONE, RULES, Open, Shots
 from tests.browser.measures import background, foreign, too_wide
 from tests.fixtures.results import HOSTILE
 
@@ -14,29 +14,29 @@ OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true;
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_a_metric_stands_alone_and_axe_finds_nothing_serious(
-    open_page: Open, history: Path, shots: Path, scheme: str
+    open_page: Open, history: Path, shots: Shots, scheme: str
 ) -> None:
     seen = open_page(history, scheme=scheme)
-    seen.page.screenshot(path=shots / f"history-rmse-{scheme}.png", full_page=True)
+    shots.take(seen.page, f"history-rmse-{scheme}")
     seen.page.evaluate(OPEN)
-    assert seen.violations() == []
+    assert seen.violations(*RULES[scheme]) == []
     assert seen.complaints == []
     assert foreign(seen.requests, history) == []
 
 
-def test_it_fits_a_phone(open_page: Open, history: Path, shots: Path) -> None:
+def test_it_fits_a_phone(open_page: Open, history: Path, shots: Shots) -> None:
     seen = open_page(history, width=PHONE)
-    seen.page.screenshot(path=shots / "history-rmse-phone.png", full_page=True)
+    shots.take(seen.page, "history-rmse-phone")
     seen.page.evaluate(OPEN)
     assert too_wide(seen.page) == []
     assert seen.complaints == []
 
 
-def test_the_page_of_the_site_is_whole_when_all_of_it_is_open(open_page: Open, site: Path, shots: Path) -> None:
+def test_the_page_of_the_site_is_whole_when_all_of_it_is_open(open_page: Open, site: Path, shots: Shots) -> None:
     for width in (1280, PHONE):
         seen = open_page(site / "history.html", width=width)
         seen.page.evaluate(OPEN)
-        seen.page.screenshot(path=shots / f"leaderboard-history-open-{width}.png", full_page=True)
+        shots.take(seen.page, f"leaderboard-history-open-{width}")
         assert too_wide(seen.page) == []
         assert seen.violations() == []
 
@@ -94,10 +94,10 @@ def test_without_scripts_everything_is_there(open_page: Open, history: Path) -> 
 
 
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_hostile_names_are_text(open_page: Open, hostile_history: Path, shots: Path, width: int) -> None:
+def test_hostile_names_are_text(open_page: Open, hostile_history: Path, shots: Shots, width: int) -> None:
     seen = open_page(hostile_history, width=width)
     seen.page.evaluate(OPEN)
-    seen.page.screenshot(path=shots / f"history-hostile-{width}.png", full_page=True)
+    shots.take(seen.page, f"history-hostile-{width}")
     text = " ".join(seen.page.evaluate("document.body.textContent").split())
     for name in HOSTILE:
         assert " ".join(name[:180].split()) in text

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bench.web.names import file_name
-from tests.browser.conftest import PHONE, Open
+from tests.browser.conftest import PHONE, RULES, Open, Shots
 from tests.browser.measures import background, foreign, too_wide
 from tests.fixtures.results import HOSTILE
 
@@ -34,29 +34,29 @@ def names(page: Page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_stands_alone_and_axe_finds_nothing_serious(
-    open_page: Open, site: Path, shots: Path, name: str, scheme: str
+    open_page: Open, site: Path, shots: Shots, name: str, scheme: str
 ) -> None:
     seen = open_page(site / name, scheme=scheme)
-    seen.page.screenshot(path=shots / f"leaderboard-{Path(name).stem}-{scheme}.png", full_page=True)
-    assert seen.violations() == []
+    shots.take(seen.page, f"leaderboard-{Path(name).stem}-{scheme}")
+    assert seen.violations(*RULES[scheme]) == []
     assert seen.complaints == []
     assert foreign(seen.requests, site / name) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_a_phone(open_page: Open, site: Path, shots: Path, name: str) -> None:
+def test_a_page_fits_a_phone(open_page: Open, site: Path, shots: Shots, name: str) -> None:
     seen = open_page(site / name, width=PHONE)
     seen.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    seen.page.screenshot(path=shots / f"leaderboard-{Path(name).stem}-phone.png", full_page=True)
+    shots.take(seen.page, f"leaderboard-{Path(name).stem}-phone")
     assert too_wide(seen.page) == []
     assert seen.complaints == []
     assert seen.violations() == []
 
 
-def test_what_is_printed(open_page: Open, site: Path, shots: Path) -> None:
+def test_what_is_printed(open_page: Open, site: Path, shots: Shots) -> None:
     seen = open_page(site / "index.html", width=700, anchor="#suite=regression-study&dataset=boston", scheme="dark")
     seen.page.emulate_media(media="print")
-    seen.page.screenshot(path=shots / "leaderboard-index-print.png", full_page=True)
+    shots.take(seen.page, "leaderboard-index-print")
     assert background(seen.page) in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     for control in (".choose", "#columns", ".theme", ".data"):
         assert seen.page.locator(f"{control}:visible").count() == 0
@@ -283,7 +283,7 @@ def test_rows_that_are_not_listed_are_told(open_page: Open, site: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_hostile_names_are_text(open_page: Open, hostile_site: Path, shots: Path, width: int) -> None:
+def test_hostile_names_are_text(open_page: Open, hostile_site: Path, shots: Shots, width: int) -> None:
     scripted, long = (file_name(HOSTILE[number][:180]) for number in (0, 2))
     for name in (
         "index.html",
@@ -293,7 +293,7 @@ def test_hostile_names_are_text(open_page: Open, hostile_site: Path, shots: Path
         f"datasets/{scripted}.html",
     ):
         seen = open_page(hostile_site / name, width=width)
-        seen.page.screenshot(path=shots / f"hostile-{Path(name).stem[:30]}-{width}.png", full_page=True)
+        shots.take(seen.page, f"hostile-{Path(name).stem[:30]}-{width}")
         assert seen.page.title() != "owned"
         assert seen.complaints == []
         assert seen.page.locator("h1").count() == 1

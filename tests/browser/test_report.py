@@ -5,28 +5,27 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import PHONE, Open
+from tests.browser.conftest import PHONE, RULES, Open, Shots
 from tests.browser.measures import background, foreign, too_wide
 from tests.fixtures.results import HOSTILE
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_stands_alone_and_axe_finds_nothing_serious(
-    open_page: Open, report: Path, shots: Path, scheme: str
+    open_page: Open, report: Path, shots: Shots, scheme: str
 ) -> None:
     seen = open_page(report / "index.html", scheme=scheme)
-    seen.page.screenshot(path=shots / f"report-{scheme}.png", full_page=True)
-    for number, section in enumerate(seen.page.locator("section").all()):
-        section.screenshot(path=shots / f"report-{scheme}-{number:02}.png")
-    assert seen.violations() == []
+    shots.take(seen.page, f"report-{scheme}")
+    shots.take_each(seen.page.locator("section"), f"report-{scheme}")
+    assert seen.violations(*RULES[scheme]) == []
     assert seen.complaints == []
     assert foreign(seen.requests, report / "index.html") == []
 
 
-def test_it_fits_a_phone(open_page: Open, report: Path, shots: Path) -> None:
+def test_it_fits_a_phone(open_page: Open, report: Path, shots: Shots) -> None:
     seen = open_page(report / "index.html", width=PHONE)
     seen.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    seen.page.screenshot(path=shots / "report-phone.png", full_page=True)
+    shots.take(seen.page, "report-phone")
     assert too_wide(seen.page) == []
 
 
@@ -61,10 +60,10 @@ def test_light_and_dark(open_page: Open, report: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_hostile_names_and_messages_are_text(open_page: Open, hostile_report: Path, shots: Path, width: int) -> None:
+def test_hostile_names_and_messages_are_text(open_page: Open, hostile_report: Path, shots: Shots, width: int) -> None:
     seen = open_page(hostile_report / "index.html", width=width)
     seen.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    seen.page.screenshot(path=shots / f"report-hostile-{width}.png", full_page=True)
+    shots.take(seen.page, f"report-hostile-{width}")
     text = " ".join(seen.page.evaluate("document.body.textContent").split())
     for name in HOSTILE:
         assert " ".join(name[:180].split()) in text
@@ -147,10 +146,10 @@ def test_without_scripts_everything_is_there_but_the_controls(open_page: Open, r
     assert plain.locator("main svg").count() == scripted.locator("main svg").count()
 
 
-def test_it_answers_on_the_first_screen(open_page: Open, report: Path, shots: Path) -> None:
+def test_it_answers_on_the_first_screen(open_page: Open, report: Path, shots: Shots) -> None:
     """The first section is the table with its sentences, above what a window of 1280 x 900 shows."""
     page = open_page(report / "index.html").page
-    page.screenshot(path=shots / "report-first-screen.png")
+    shots.take(page, "report-first-screen", whole=False)
     assert page.locator("section h3").first.inner_text() == "Results at a glance"
     table = page.locator("section table").first.bounding_box()
     assert table is not None
@@ -162,11 +161,11 @@ def test_it_answers_on_the_first_screen(open_page: Open, report: Path, shots: Pa
     assert answers["y"] < 900
 
 
-def test_nothing_that_print_keeps_whole_is_higher_than_half_a_page(open_page: Open, report: Path, shots: Path) -> None:
+def test_nothing_that_print_keeps_whole_is_higher_than_half_a_page(open_page: Open, report: Path, shots: Shots) -> None:
     """A4 with margins of 14 mm is 182 mm x 269 mm; a block kept whole leaves at most its own height empty."""
     page = open_page(report / "index.html", width=round(182 * 96 / 25.4)).page
     page.emulate_media(media="print")
-    page.pdf(path=shots / "report.pdf", format="A4")
+    shots.print(page, "report")
     kept = page.evaluate(
         """() => Array.from(document.querySelectorAll("main *"))
         .filter((one) => getComputedStyle(one).breakInside === "avoid")
