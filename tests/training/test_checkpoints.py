@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,10 +29,10 @@ from bench.training import checkpoints
 from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member
+from tests.fixtures.training import MakeMember
 
 pytestmark = pytest.mark.slow
 
-MakeMember = Callable[..., Member]
 RESNET = ResNet8Network()
 
 

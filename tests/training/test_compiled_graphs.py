@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,9 @@ from bench.training import compiled_graphs
 from bench.training.compiled_graphs import compiled, compiler_found
 from bench.training.forms import TRACED, Form
 from bench.training.limits import Limits
-from bench.training.member import Fitted
 from bench.training.tracing import Call, FlatCall, trace
 from bench.training.usage import counted
-from tests.fixtures.training import MakeMember, sine_rows
-
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember, sine_rows
 
 pytestmark = [
     pytest.mark.slow,

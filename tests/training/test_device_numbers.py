@@ -3,7 +3,6 @@
 Tensors of the device "meta" have shapes alone: reading a value of one raises, as waiting for it would show on a GPU.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +19,10 @@ from bench.training import drawing
 from bench.training.drawing import Drawing, Functions
 from bench.training.feed import Feed
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, Rows
+from bench.training.member import Fitted, Rows
 from bench.training.slot import Slot
-from tests.fixtures.training import NETWORK_METHODS
+from tests.fixtures.training import NETWORK_METHODS, FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 REGRESSION = [name for name, method in NETWORK_METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
 META = torch.device("meta")
 

@@ -1,7 +1,6 @@
 """A training that diverges names the first value that was not finite."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +17,8 @@ from bench.spec.cell import Outcome
 from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.training.divergence import STEPS, first_not_finite
-from bench.training.member import Fitted, Member
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from bench.training.member import Fitted
+from tests.fixtures.training import FitInOrder, MakeMember
 
 
 @dataclass(frozen=True)

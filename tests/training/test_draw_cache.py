@@ -1,6 +1,5 @@
 """What draws share is computed once, and what they do not share is not."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,8 @@ from bench.training.draw_cache import cached_layers
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, bind_options, float_tensors
+from tests.fixtures.training import FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 DRAWS = 4
 
 

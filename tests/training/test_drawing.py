@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +15,8 @@ from bench.networks.resnet8 import ResNet8Network
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
-from tests.fixtures.training import NETWORK_METHODS
+from tests.fixtures.training import NETWORK_METHODS, FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 PLAIN = Limits(path="plain")  # the quickest way to a network: here it is only drawn from
 
 

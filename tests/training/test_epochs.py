@@ -22,9 +22,7 @@ from bench.spec.protocol import Training
 from bench.training.fit import fit
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember
 
 paths = pytest.mark.parametrize("path", ["stack", "plain"])
 

@@ -1,7 +1,7 @@
 """What an author may well write, and what the harness makes of it: the right numbers, or an error that helps."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,10 +20,9 @@ from bench.methods.mc_dropout import MCDropout
 from bench.networks.resnet8 import ResNet8Network
 from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member
+from bench.training.member import Fitted
+from tests.fixtures.training import FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 Tensors = dict[str, Tensor]
 BOTH = pytest.mark.parametrize("path", ["stack", "plain"])
 

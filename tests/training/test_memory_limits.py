@@ -3,7 +3,6 @@
 The exception is planted: it is what a GPU raises, at the same places.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +19,9 @@ from bench.training import stack as stacks
 from bench.training.drawing import Drawing, Functions, draw
 from bench.training.fit import fit
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, Team
+from bench.training.member import Team
+from tests.fixtures.training import FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 TRACED = Limits(compiling=False)
 
 

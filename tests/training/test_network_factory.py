@@ -1,6 +1,5 @@
 """Borrowed modules: their dropout layers are where methods change hidden activations."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,8 @@ from bench.training.drawing import Drawing, draw
 from bench.training.limits import Limits, is_large
 from bench.training.member import Fitted
 from bench.training.network_factory import WithHidden, network_factory, runs_alone, with_hidden
-from tests.fixtures.training import MakeMember
+from tests.fixtures.training import FitInOrder, MakeMember
 
-FitInOrder = Callable[..., list[Fitted]]
 ROWS = Problem("regression", (8,), 1)
 
 

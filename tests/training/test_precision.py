@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,11 +9,7 @@ from bench.networks.mlp import MLPNetwork
 from bench.networks.resnet8 import ResNet8Network
 from bench.training import precision
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
-
+from tests.fixtures.training import FitInOrder, MakeMember
 
 RESNET = ResNet8Network()
 

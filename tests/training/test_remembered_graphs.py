@@ -1,6 +1,6 @@
 """A stack takes the graph of an earlier one only if it would trace the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,8 @@ from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.training import stacked_calls, tracing
-from bench.training.member import Fitted, Member
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from bench.training.member import Fitted
+from tests.fixtures.training import FitInOrder, MakeMember
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The promise of the engine: a member's result is its own, whatever runs beside it and however it is carried out."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +23,9 @@ from bench.training.flops import measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member, Rows, start
 from bench.training.stack import Stack
-from tests.fixtures.training import NETWORK_METHODS
+from tests.fixtures.training import NETWORK_METHODS, FitInOrder, MakeMember
 
 pytestmark = pytest.mark.slow
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 
 
 def sine_rows(count: int, held: int, features: int) -> Rows:

@@ -1,7 +1,7 @@
 """Networks that stop together: the folds of a configuration, judged by the mean of their validation losses."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +12,9 @@ from bench.errors import UserError
 from bench.methods.deterministic import Deterministic
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, Rows, Team
+from bench.training.member import Member, Rows, Team
 from bench.training.validator import Validator
-from tests.fixtures.training import sine_rows
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember, sine_rows
 
 SETTINGS = {"epochs": 30, "batch": 24, "learning_rate": 0.02}
 

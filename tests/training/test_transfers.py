@@ -12,10 +12,9 @@ from bench.training import stack as stacks
 from bench.training import transfers
 from bench.training.fit import fit
 from bench.training.limits import Limits
-from bench.training.member import Member
 from bench.training.transfers import to_device, to_host
+from tests.fixtures.training import MakeMember
 
-MakeMember = Callable[..., Member]
 READS = ("tolist", "item", "__float__", "__int__", "__bool__", "__index__")
 
 

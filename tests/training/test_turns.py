@@ -1,7 +1,7 @@
 """Short epochs are trained several at once: no result depends on how many."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,11 +15,9 @@ from bench.methods.swag import SWAG
 from bench.training import stack
 from bench.training.flops import measure
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member
+from bench.training.member import Fitted
 from bench.training.usage import counted
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember
 
 pytestmark = pytest.mark.slow
 

@@ -1,16 +1,11 @@
 """The count of training steps, against the epochs of the results."""
 
-from collections.abc import Callable
-
 import pytest
 
 from bench.methods.deterministic import Deterministic
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member
 from bench.training.usage import counted
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """What early stopping watches (the mean of draws, at which epochs), and batches in the order of the rows."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -16,9 +15,7 @@ from bench.methods.mean_variance import MeanVariance
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
 from bench.training.validation import held_out_loss, loss_of_mean, validates_squared_error
-
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
+from tests.fixtures.training import FitInOrder, MakeMember
 
 
 @dataclass(frozen=True)

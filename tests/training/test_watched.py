@@ -1,7 +1,6 @@
 """What early stopping and search watch of a method that has a loss of its own."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +12,10 @@ from bench.api import Batch, Method, Net, NewNetwork, Problem, Tape
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.training.limits import Limits
-from bench.training.member import Fitted, Member, training_form, watches_draws
+from bench.training.member import training_form, watches_draws
 from bench.training.validation import held_out_loss
+from tests.fixtures.training import FitInOrder, MakeMember
 
-MakeMember = Callable[..., Member]
-FitInOrder = Callable[..., list[Fitted]]
 BOTH = pytest.mark.parametrize("path", ["stack", "plain"])
 
 
