@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 # One that another imports stands before it: pytest marks a module before its import.
-SUBJECTS = ("commands", "data", "oracles", "results", "sites", "stores", "suites", "runs", "training", "gate")
+SUBJECTS = ("commands", "data", "oracles", "results", "sites", "openml", "stores", "suites", "runs", "training", "gate")
 pytest_plugins = [f"tests.fixtures.{subject}" for subject in SUBJECTS]
 
 # What is imported stays: looking through it for garbage again and again takes a fifth of the time to collect the tests.
