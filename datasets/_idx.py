@@ -32,6 +32,8 @@ def published(folder: str, address: str, facts: str) -> tuple[File, ...]:
 class IdxImages(PublishedImages):
     """Grey images of 28 x 28 pixels in ten classes."""
 
+    shape = (70_000, 1, 28, 28)
+
     def read(self, paths: Sequence[Path]) -> Images:
         """Return the images and classes of four files."""
         train_x, train_y, test_x, test_y = (

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bench.api import (
     Array,
+    Dataset,
     Law,
     Normal,
     NormalInverseGamma,
@@ -183,10 +184,23 @@ def inputs_for(
     return random.uniform(-2, 2, (rows, inputs)), random.uniform(-2, 2, (test_rows, inputs)), None
 
 
-def check_sizes(rows: int, test_rows: int, inputs: int, positive: Mapping[str, float]) -> None:
-    """Raise ValueError unless there are rows and inputs and these options are above 0."""
-    if min(rows, test_rows) < 2 or inputs < 1:
-        raise ValueError(f"at least 2 rows, 2 test_rows and 1 input are needed, got {rows}, {test_rows} and {inputs}")
-    for name, value in positive.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be above 0, got {value}")
+@dataclass(frozen=True)
+class KnownLaw(Dataset):
+    """A generated problem whose law of the targets is known exactly; every split has rows of its own."""
+
+    rows: int = 100
+    test_rows: int = 500
+    inputs: int = 1
+
+    repeats = "independent"
+    source = "generated"
+    licence = "none needed"
+    positive: ClassVar[tuple[str, ...]] = ()  # options that have to be above 0
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.test_rows) < 2 or self.inputs < 1:
+            sizes = f"{self.rows}, {self.test_rows} and {self.inputs}"
+            raise ValueError(f"at least 2 rows, 2 test_rows and 1 input are needed, got {sizes}")
+        for name in self.positive:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")

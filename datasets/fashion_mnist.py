@@ -19,7 +19,6 @@ class FashionMnist(IdxImages):
     name = "fashion-mnist"
     source = "github.com/zalandoresearch/fashion-mnist"
     licence = "MIT"
-    shape = (70_000, 1, 28, 28)
     files = published(
         "fashion-mnist",
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",

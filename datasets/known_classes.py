@@ -10,28 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.api import Dataset, Split
-from bench.datasets._laws import NormalClasses, check_sizes, known_split
+from bench.api import Split
+from bench.datasets._laws import KnownLaw, NormalClasses, known_split
 
 
 @dataclass(frozen=True)
-class KnownClasses(Dataset):
+class KnownClasses(KnownLaw):
     """A classification problem whose class probabilities are known exactly."""
 
     classes: int = 3
     rows: int = 300
-    test_rows: int = 500
     inputs: int = 2
     distance: float = 2.0
     label_noise: float = 0.0
 
     task = "classification"
-    repeats = "independent"
-    source = "generated"
-    licence = "none needed"
+    positive = ("distance",)
 
     def __post_init__(self) -> None:
-        check_sizes(self.rows, self.test_rows, self.inputs, {"distance": self.distance})
+        super().__post_init__()
         if self.classes < 2 or self.inputs < 2:
             raise ValueError(f"at least 2 classes and 2 inputs are needed, got {self.classes} and {self.inputs}")
         if not 0 <= self.label_noise <= 1:

@@ -10,26 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.api import Dataset, Split
-from bench.datasets._laws import GaussianWeights, check_sizes, known_split
+from bench.api import Split
+from bench.datasets._laws import GaussianWeights, KnownLaw, known_split
 
 
 @dataclass(frozen=True)
-class KnownLinear(Dataset):
+class KnownLinear(KnownLaw):
     """A regression problem whose law and posterior are known exactly."""
 
-    rows: int = 100
-    test_rows: int = 500
     inputs: int = 10
     noise: float = 1.0
 
     task = "regression"
-    repeats = "independent"
-    source = "generated"
-    licence = "none needed"
-
-    def __post_init__(self) -> None:
-        check_sizes(self.rows, self.test_rows, self.inputs, {"noise": self.noise})
+    positive = ("noise",)
 
     def load(self, split: int) -> Split:
         """Return weights and samples of its own for every split."""

@@ -11,28 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.api import Dataset, Split
-from bench.datasets._laws import Noise, NoisyFunction, check_sizes, inputs_for, known_split
+from bench.api import Split
+from bench.datasets._laws import KnownLaw, Noise, NoisyFunction, inputs_for, known_split
 
 
 @dataclass(frozen=True)
-class KnownNoise(Dataset):
+class KnownNoise(KnownLaw):
     """A regression problem whose law of the targets is known exactly."""
 
     noise: Noise = "constant"
     rows: int = 200
-    test_rows: int = 500
-    inputs: int = 1
     size: float = 0.3
     gap: bool = False
 
     task = "regression"
-    repeats = "independent"
-    source = "generated"
-    licence = "none needed"
-
-    def __post_init__(self) -> None:
-        check_sizes(self.rows, self.test_rows, self.inputs, {"size": self.size})
+    positive = ("size",)
 
     def load(self, split: int) -> Split:
         """Return samples of its own for every split."""

@@ -11,28 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.api import Array, Dataset, Split
-from bench.datasets._laws import GaussianWeights, check_sizes, inputs_for, known_split
+from bench.api import Array, Split
+from bench.datasets._laws import GaussianWeights, KnownLaw, inputs_for, known_split
 
 
 @dataclass(frozen=True)
-class KnownProcess(Dataset):
+class KnownProcess(KnownLaw):
     """A regression problem whose law and posterior are known exactly."""
 
-    rows: int = 100
-    test_rows: int = 500
-    inputs: int = 1
     length: float = 0.6
     noise: float = 0.2
     gap: bool = False
 
     task = "regression"
-    repeats = "independent"
-    source = "generated"
-    licence = "none needed"
+    positive = ("length", "noise")
 
     def __post_init__(self) -> None:
-        check_sizes(self.rows, self.test_rows, self.inputs, {"length": self.length, "noise": self.noise})
+        super().__post_init__()
         if self.length < 0.05:
             raise ValueError(f"length must be at least 0.05, got {self.length}")
 

@@ -19,7 +19,6 @@ class Mnist(IdxImages):
     name = "mnist"
     source = "yann.lecun.com/exdb/mnist, from PyTorch's copy"
     licence = "CC BY-SA 3.0"
-    shape = (70_000, 1, 28, 28)
     files = published(
         "mnist",
         "https://ossci-datasets.s3.amazonaws.com/mnist",
