@@ -107,7 +107,7 @@ def shell(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a command line in which 'uqbench' stands for this one."""
     text = f"set -o pipefail\nuqbench() {{ '{sys.executable}' -m bench \"$@\"; }}\n{command}"
     return subprocess.run(
-        ["bash", "-c", text], cwd=folder, capture_output=True, text=True, timeout=60, env=dict(os.environ), check=False
+        ["bash", "-c", text], cwd=folder, capture_output=True, text=True, timeout=120, env=dict(os.environ), check=False
     )
 
 
@@ -145,7 +145,9 @@ def test_a_plugin_that_exits_when_it_is_loaded_is_no_success(command: Command, w
 
 
 @pytest.mark.slow
-def test_a_plugin_that_leaves_the_process_fails_its_own_cells(write_plugin: WritePlugin, tmp_path: Path) -> None:
+def test_a_plugin_that_leaves_the_process_fails_its_own_cells(
+    command: Command, write_plugin: WritePlugin, tmp_path: Path
+) -> None:
     """`os._exit(0)` would end the command without a word and with the code of a success."""
     leaves = "@dataclass(frozen=True)\nclass Leaves(Method):\n    def draw(self, net, x, tape):\n        os._exit(0)\n"
     path = write_plugin("leaves", f"import os\n\n{leaves}")
@@ -155,5 +157,5 @@ def test_a_plugin_that_leaves_the_process_fails_its_own_cells(write_plugin: Writ
     assert done.returncode == 1
     assert "1 failed" in done.stderr + done.stdout
     assert "SystemExit: 0" in done.stderr + done.stdout
-    (row,) = json.loads(shell("uqbench status --store s.db --json", tmp_path).stdout)["rows"]
+    (row,) = json.loads(command("status", "--store", "s.db", "--json").out)["rows"]
     assert (row["done"], row["failed"]) == (1, 1)

@@ -114,7 +114,7 @@ def _smooth(confidence: NDArray[np.float64], correct: NDArray[np.bool_]) -> floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 7, 60, 300])
+@pytest.mark.parametrize("rows", [1, 7, 100])
 def test_smooth_ece_equals_its_definition(rows: int, rng: np.random.Generator) -> None:
     confidence = rng.random(rows)
     correct = rng.random(rows) < 0.5  # gaps of both signs: the wider the kernel, the more of them cancel

@@ -1,9 +1,7 @@
 """What 'uqbench new' writes, and what it refuses; tests/walkthroughs carries out what it wrote."""
 
-import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,9 @@ from bench.cli.plugins import new, verify
 from bench.errors import UserError
 from bench.plugins.registry import Registry
 from bench.plugins.scaffold import PLUGINS, registered_as, scaffold
-from tests.fixtures.commands import done
+from tests.fixtures.commands import Command, done
 
 ROOT = Path(__file__).resolve().parents[2]
-Process = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.mark.parametrize("kind", PLUGINS)
@@ -111,19 +108,19 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         scaffold("method", "my-noise", tmp_path / "file", Registry())
 
 
-def test_verify_is_told_apart_from_misuse(tmp_path: Path, uqbench: Process) -> None:
+def test_verify_is_told_apart_from_misuse(tmp_path: Path, command: Command) -> None:
     (tmp_path / "bad.py").write_text(
         "from dataclasses import dataclass\nfrom bench.api import Report\n\n"
         "@dataclass(frozen=True)\nclass Bad(Report):\n    pass\n",
         "utf-8",
     )
-    failed = uqbench(["verify", "report", "bad", "--plugin", "bad.py", "--only", "empty", "--only", "order"])
-    assert failed.returncode == 1
-    assert "ok       order: " in failed.stdout
-    assert "FAILED   empty: section: NotImplementedError" in failed.stdout
-    assert failed.stdout.endswith("report bad: 1 ok, 1 failed\n")
-    told = uqbench(["verify", "report", "bad"])
-    assert (told.returncode, told.stdout, len(told.stderr.splitlines())) == (2, "", 1)
+    failed = command("verify", "report", "bad", "--plugin", "bad.py", "--only", "empty", "--only", "order")
+    assert failed.code == 1
+    assert "ok       order: " in failed.out
+    assert "FAILED   empty: section: NotImplementedError" in failed.out
+    assert failed.out.endswith("report bad: 1 ok, 1 failed\n")
+    told = command("verify", "report", "bad")
+    assert (told.code, told.out, len(told.err.splitlines())) == (2, "", 1)
     for misuse in (["riport", "summary"], ["report", "summary", "--only", "emty"]):
         result = CliRunner().invoke(verify, misuse)
         assert isinstance(result.exception, UserError)
