@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -10,10 +9,6 @@ import bench.api
 from tests.test_house import ROOMS, ROOT, room
 
 STUB = ROOT / "bench" / "api" / "__init__.pyi"
-
-
-def modules(kind: str) -> list[str]:
-    return [f"bench.{kind}.{path.stem}" for path in sorted((ROOT / kind).glob("[!_]*.py"))]
 
 
 def test_every_name_is_the_object_of_its_module() -> None:
@@ -32,16 +27,3 @@ def test_every_name_is_the_object_of_its_module() -> None:
 def test_a_wrong_name_gets_the_nearest_right_one() -> None:
     with pytest.raises(AttributeError, match="unknown name 'Metod'; did you mean Method"):
         bench.api.__getattr__("Metod")
-
-
-@pytest.mark.parametrize(
-    "names", ["Dataset, Split, File, find_file, corruptions", "Report, Results, Table, Metric, stats, style"]
-)
-def test_authors_of_datasets_and_reports_do_not_load_torch(python: Callable[[str], str], names: str) -> None:
-    assert python(f"import sys\nfrom bench.api import {names}\nprint('torch' in sys.modules)") == "False"
-
-
-@pytest.mark.parametrize("kind", ["datasets", "reports"])
-def test_built_in_datasets_and_reports_do_not_load_torch(python: Callable[[str], str], kind: str) -> None:
-    code = f"import importlib, sys\nfor name in {modules(kind)}:\n    importlib.import_module(name)\n"
-    assert python(f"{code}    assert 'torch' not in sys.modules, name\nprint('none')") == "none"

@@ -19,13 +19,13 @@ def test_help_imports_nothing_heavy_and_is_quick(python: Callable[[str], str]) -
         "import sys, bench\n"
         "heavy = ('torch', 'pandas', 'scipy', 'seaborn', 'numpy', 'matplotlib', 'sklearn', 'sqlalchemy')\n"
         "assert not [m for m in heavy if m in sys.modules]\n"
-        "from bench.cli.main import main\n"
-        "for arguments in (['--help'], ['--version'], ['run', '--help'], ['list', 'methods']):\n"
+        "from bench.cli.main import main\nimport bench.cli.store, bench.cli.stats\n"
+        "for arguments in (['--help'], ['--version'], ['run', '--help'], ['data', '--help'], ['list', 'methods']):\n"
         "    sys.argv = ['uqbench', *arguments]\n"
         "    try:\n        main()\n    except SystemExit:\n        pass\n"
         "    print('HEAVY', [m for m in heavy if m in sys.modules])\n"
     )
-    assert [line for line in python(code).splitlines() if line.startswith("HEAVY")] == ["HEAVY []"] * 4
+    assert [line for line in python(code).splitlines() if line.startswith("HEAVY")] == ["HEAVY []"] * 5
 
 
 def test_the_command_as_a_process(uqbench: Process) -> None:

@@ -183,9 +183,3 @@ def test_a_store_that_is_not_there(tmp_path: Path, call: Call) -> None:
     assert code == 2
     assert "no such store" in err
     assert not (tmp_path / "none.db").exists()
-
-
-def test_the_package_needs_no_torch(python: Callable[[str], str]) -> None:
-    assert python("import sys, bench.stats, tools.validity_tables; print('torch' in sys.modules)") == "False"
-    code = "import sys, bench.cli.stats; print({'torch', 'pandas', 'scipy', 'numpy'} & set(sys.modules))"
-    assert python(code) == "set()"

@@ -278,11 +278,6 @@ def test_a_huge_wrong_value_is_not_printed_whole() -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_reading_a_suite_needs_no_torch(python: Callable[[str], str]) -> None:
-    code = "import sys; from bench.plan.suite import load_suite; load_suite('quick'); print('torch' in sys.modules)"
-    assert python(code) == "False"
-
-
 def test_protocols_and_margins_are_validated_once_and_kept(tiny_file: Path) -> None:
     changes = ["gate.margins.rmse=0.02", "datasets.toy.draws=7"]
     suite = load_suite(str(tiny_file), changes)

@@ -1,6 +1,5 @@
 import math
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -263,11 +262,3 @@ def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(24)))
     assert len(Store(str(tmp_path / "new.db")).values("tiny")) == 24
-
-
-def test_reading_a_store_needs_no_torch(python: Callable[[str], str]) -> None:
-    names = ("store", "status", "lookup", "merge", "gc", "export", "results")
-    modules = ", ".join(["bench.cli.store", *(f"bench.store.{name}" for name in names)])
-    assert python(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
-    light = "import sys, bench.cli.main, bench.cli.store; print({'numpy', 'pandas', 'sqlalchemy'} & set(sys.modules))"
-    assert python(light) == "set()"
