@@ -8,7 +8,20 @@ from pathlib import Path
 import pytest
 
 # One that another imports stands before it: pytest marks a module before its import.
-SUBJECTS = ("commands", "data", "oracles", "results", "sites", "openml", "stores", "suites", "runs", "training", "gate")
+SUBJECTS = (
+    "commands",
+    "data",
+    "oracles",
+    "results",
+    "sites",
+    "openml",
+    "shown",
+    "stores",
+    "suites",
+    "runs",
+    "training",
+    "gate",
+)
 pytest_plugins = [f"tests.fixtures.{subject}" for subject in SUBJECTS]
 
 # What is imported stays: looking through it for garbage again and again takes a fifth of the time to collect the tests.
@@ -20,7 +33,17 @@ os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir())
 ROOT = Path(__file__).resolve().parents[1]
 
 # The files that take longest, begun first, so that no process is left alone with one of them at the end.
-LONG = ("tests/testing/test_builtins", "tests/browser", "tests/training/test_stack.py", "tests/run", "tests/training")
+LONG = (
+    "tests/testing/test_builtins",
+    "tests/browser",
+    "tests/training/test_stack.py",
+    "tests/run",
+    "tests/training",
+    "tests/cli",
+    "tests/tools/test_validity_rates",
+    "tests/test_",
+    "tests/store",
+)
 
 # A test that starts a process, a server or a browser is slow; others that take more than half a second say so.
 SLOW_FIXTURES = {"uqbench", "python", "browser", "server", "cluster"}

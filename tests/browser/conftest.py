@@ -25,7 +25,6 @@ from bench.report.write import write_report
 from bench.spec.cell import Outcome
 from bench.store.store import Store, SuiteRecord
 from tests.fixtures.results import ENVIRONMENT, HOSTILE, cell, fill, spec
-from tests.fixtures.studies import show_case
 
 AXE = Path(__file__).with_name("axe.min.js")
 RULES = {"light": (), "dark": ("color-contrast",)}  # of axe: in the dark a page has other colours, and nothing else
@@ -136,11 +135,6 @@ def shots() -> Shots:
 
 
 @pytest.fixture(scope="session")
-def made_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return show_case(tmp_path_factory.mktemp("show") / "show.db")
-
-
-@pytest.fixture(scope="session")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Every name that a store may hold, as a method and as a dataset, and failures that say the same."""
     store = Store(str(tmp_path_factory.mktemp("hostile") / "hostile.db"))
@@ -182,10 +176,8 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="session")
-def site(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    write_site(collect(made_store), Registry(), out)
-    return out
+def site(shown_site: Path) -> Path:
+    return shown_site
 
 
 @pytest.fixture(scope="session")
@@ -196,10 +188,10 @@ def hostile_site(hostile_store: Store, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def history(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def history(shown_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of one metric."""
     return write_history(
-        "rmse", metric_history([made_store], "rmse", "regression-study"), tmp_path_factory.mktemp("history")
+        "rmse", metric_history([shown_store], "rmse", "regression-study"), tmp_path_factory.mktemp("history")
     )[0]
 
 
@@ -209,9 +201,9 @@ def hostile_history(hostile_store: Store, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def report(made_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(shown_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report")
-    write_report(made_store, Registry(), out)
+    write_report(shown_store, Registry(), out)
     return out
 
 

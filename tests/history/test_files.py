@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ from bench.leaderboard.site import write_site
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from bench.web.names import file_name
-from tests.fixtures.commands import Process
+from tests.fixtures.commands import Command
 from tests.fixtures.results import ENVIRONMENT, Value, fill, noisy, store_of_versions
-from tests.fixtures.studies import show_case
 
 
 class Reader(HTMLParser):
@@ -85,19 +83,15 @@ def test_a_page_without_a_change_says_so(tmp_path: Path) -> None:
     assert "There is none." in Reader(page).words
 
 
-def test_the_command_names_the_commit(tmp_path: Path, uqbench: Process) -> None:
+def test_the_command_names_the_commit(tmp_path: Path, command: Command) -> None:
     store_of_versions(tmp_path / "s.db", noisy([1.0, 1.0, 1.5]), ["a", "b", "c"]).close()
-    done = uqbench(["history", "--metric", "rmse", "--out", "out", "--store", "s.db"])
-    assert done.returncode == 0, done.stderr
-    assert "rmse: 1 series, 3 versions" in done.stdout
-    assert "worse  since c: m on toy: 1." in done.stdout
-    assert "       changed: method 1 -> method 2" in done.stdout
-    assert "1 % chance of any false one, Bonferroni over 2 places" in done.stdout
+    done = command("history", "--metric", "rmse", "--out", "out", "--store", "s.db")
+    assert done.code == 0, done.err
+    assert "rmse: 1 series, 3 versions" in done.out
+    assert "worse  since c: m on toy: 1." in done.out
+    assert "       changed: method 1 -> method 2" in done.out
+    assert "1 % chance of any false one, Bonferroni over 2 places" in done.out
     assert (tmp_path / "out" / "history-rmse.html").is_file()
-
-
-def test_the_command_needs_no_torch(python: Callable[[str], str]) -> None:
-    assert python("import sys, bench.history.files; print('torch' in sys.modules)") == "False"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -108,10 +102,8 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    write_site(collect(show_case(folder / "show.db")), Registry(), folder / "out")
-    return folder / "out"
+def site(shown_site: Path) -> Path:
+    return shown_site
 
 
 def changed(site: Path) -> list[dict[str, Any]]:

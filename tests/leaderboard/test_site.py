@@ -17,16 +17,13 @@ from bench.plugins.describe import options_of
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from bench.web.names import file_name
-from tests.fixtures.commands import Process
+from tests.fixtures.commands import Command
 from tests.fixtures.results import ENVIRONMENT, HOSTILE, cell, fill, spec, steps
-from tests.fixtures.studies import show_case
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    write_site(collect(show_case(folder / "show.db")), Registry(), folder / "out")
-    return folder / "out"
+def site(shown_site: Path) -> Path:
+    return shown_site
 
 
 @pytest.fixture(scope="module")
@@ -215,13 +212,13 @@ def test_metrics_under_conditions(store: Store) -> None:
     assert {board.task for board in boards} == {"classification"}
 
 
-def test_the_command(uqbench: Process, store: Store, tmp_path: Path) -> None:
+def test_the_command(command: Command, store: Store, tmp_path: Path) -> None:
     fill(store, steps(["a", "b"]), methods=["a", "b"])
     fill(store, steps(["c"]), methods=["c"], environment={**ENVIRONMENT, "code": "abc-dirty"})
-    done = uqbench(["leaderboard", "--store", str(store.path), "--out", "site"])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("leaderboard: site/index.html, 2 rows listed\n")
-    assert "not listed: 1 row without full provenance" in done.stdout
+    done = command("leaderboard", "--store", str(store.path), "--out", "site")
+    assert done.code == 0, done.err
+    assert done.out.startswith("leaderboard: site/index.html, 2 rows listed\n")
+    assert "not listed: 1 row without full provenance" in done.out
     assert (tmp_path / "site" / "leaderboard.json").is_file()
 
 

@@ -17,12 +17,6 @@ from bench.leaderboard.view_tables import table_views
 from bench.plugins.registry import Registry
 from bench.store.store import Store
 from tests.fixtures.results import HOSTILE, fill, steps
-from tests.fixtures.studies import show_case
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Leaderboard:
-    return collect(show_case(tmp_path_factory.mktemp("store") / "show.db"))
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -33,9 +27,9 @@ def as_number(value: str) -> float:
     return float(value) if value else math.nan
 
 
-def test_a_table_has_the_values_of_its_board(found: Leaderboard) -> None:
-    files = view_files(found, [[board] for board in found.boards], [])
-    for board in found.boards:
+def test_a_table_has_the_values_of_its_board(shown_board: Leaderboard) -> None:
+    files = view_files(shown_board, [[board] for board in shown_board.boards], [])
+    for board in shown_board.boards:
         (_, table), (_, document) = data_files(view_name([board]))
         rows = read(files[table])
         assert [row["method"] for row in rows] == [entry.method for entry in board.entries]
@@ -53,20 +47,20 @@ def test_a_table_has_the_values_of_its_board(found: Leaderboard) -> None:
         assert all(row["code"] and row["devices"] and row["environments"] for row in content["rows"])
 
 
-def test_boards_of_views_keep_the_schema(found: Leaderboard) -> None:
-    files = view_files(found, [list(found.boards[:3])], ["swag"])
+def test_boards_of_views_keep_the_schema(shown_board: Leaderboard) -> None:
+    files = view_files(shown_board, [list(shown_board.boards[:3])], ["swag"])
     whole = schema()
     boards: dict[str, Any] = {**whole["properties"]["boards"], "$defs": whole["$defs"]}
-    for name in (view_name(found.boards[:3]), method_name("swag")):
+    for name in (view_name(shown_board.boards[:3]), method_name("swag")):
         content = json.loads(files[f"{name}.json"])
         jsonschema.validate(content["boards"], boards, cls=jsonschema.Draft202012Validator)
     assert {entry["method"] for board in content["boards"] for entry in board["entries"]} == {"swag"}
 
 
-def test_metrics_side_by_side_are_one_line_per_method(found: Leaderboard) -> None:
-    boards = [board for board in found.boards if board.dataset == "yacht" and board.device == "Made CPU"]
+def test_metrics_side_by_side_are_one_line_per_method(shown_board: Leaderboard) -> None:
+    boards = [board for board in shown_board.boards if board.dataset == "yacht" and board.device == "Made CPU"]
     assert [board.metric for board in boards] == ["rmse", "nll", "picp"]
-    rows = read(view_files(found, [boards], [])[f"{view_name(boards)}.csv"])
+    rows = read(view_files(shown_board, [boards], [])[f"{view_name(boards)}.csv"])
     assert len(rows) == len({entry.method for board in boards for entry in board.entries})
     by_method = {row["method"]: row for row in rows}
     for board in boards:
@@ -90,12 +84,12 @@ def test_a_narrow_interval_is_never_highlighted(store: Store) -> None:
     assert not any(cell.won for line in overall.lines for cell in line.places)
 
 
-def test_history_has_every_point_and_its_change(found: Leaderboard) -> None:
-    files = view_files(found, [], [])
+def test_history_has_every_point_and_its_change(shown_board: Leaderboard) -> None:
+    files = view_files(shown_board, [], [])
     rows = read(files["data/history.csv"])
-    assert len(rows) == sum(len(line.series.versions) for line in found.history.lines)
-    assert sum(bool(row["change"]) for row in rows) == sum(len(line.changes) for line in found.history.lines) > 0
-    assert json.loads(files["data/history.json"])["settings"]["changes"]["places"] == found.history.cuts
+    assert len(rows) == sum(len(line.series.versions) for line in shown_board.history.lines)
+    assert sum(bool(row["change"]) for row in rows) == sum(len(line.changes) for line in shown_board.history.lines) > 0
+    assert json.loads(files["data/history.json"])["settings"]["changes"]["places"] == shown_board.history.cuts
 
 
 def test_names_of_a_store_are_neither_paths_nor_formulas(tmp_path: Path) -> None:
