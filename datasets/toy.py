@@ -46,6 +46,8 @@ class Toy(Dataset):
     def __post_init__(self) -> None:
         if self.rows < 2:
             raise ValueError(f"rows must be at least 2, got {self.rows}")
+        if self.test == "fresh":
+            object.__setattr__(self, "notes", ())
         if self.sample is not None:
             if not 0 <= self.sample < 2**32:
                 raise ValueError(

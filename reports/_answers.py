@@ -53,7 +53,7 @@ def _listed(
     for method in names[:MOST_NAMED]:
         one, facts = compared[method], []
         if len(board.datasets) > 1:
-            facts.append(f"on {one.count(word)} of {len(one.on)} datasets")
+            facts.append(_where(board, one, word))
         facts.append(_change(board, one))
         facts += [_cost(costs.get(method))] if _cost(costs.get(method)) else []
         told.append(f"{method} ({', '.join(facts)})")
@@ -61,9 +61,22 @@ def _listed(
     return ", ".join(told) + more
 
 
+def _where(board: Board, one: Standing, word: str) -> str:
+    """Return on how many datasets there is that verdict; of a single one its name and the difference there."""
+    rows = [row for row in one.on.values() if row.verdict == word]
+    count = f"on {len(rows)} of {len(one.on)} datasets"
+    if len(rows) != 1:
+        return count
+    row = rows[0]
+    scale = 100 / abs(row.mean_b) if board.percent and row.mean_b else 1.0
+    width = (row.interval.high - row.interval.low) / 2 * scale if row.interval else math.nan
+    places = 1 if board.percent else decimals([width], [row.difference])
+    return f"{count}: {_signed(row.difference * scale, places, ' %' * board.percent)} on {row.dataset}"
+
+
 def _value(board: Board, method: str) -> str:
-    value = board.standings[method].value
-    places = decimals([(value.high - value.low) / 2], [value.value])
+    value, every = board.standings[method].value, [one.value for one in board.standings.values()]
+    places = decimals([(each.high - each.low) / 2 for each in every], [each.value for each in every])
     if board.percent:
         return f"{rounded(value.value, min(places, 1), sign=True)} %"
     ends = f" ({rounded(value.low, places)} to {rounded(value.high, places)})" if value.has_interval else ""
@@ -73,14 +86,23 @@ def _value(board: Board, method: str) -> str:
 def _change(board: Board, one: Standing) -> str:
     """Return the difference to the baseline, and in per cent where that says something."""
     found: Estimate = one.difference  # type: ignore[assignment]  # only methods that have one are listed
+    over = " on average" if len(board.datasets) > 1 else ""
     if board.percent:
-        return f"{rounded(found.value, 1, sign=True)} %"
-    places = decimals([(found.high - found.low) / 2], [found.value])
-    text = rounded(found.value, places, sign=True)
+        return f"{_signed(found.value, 1, ' %')}{over}"
+    text = _signed(found.value, decimals([(found.high - found.low) / 2], [found.value]), "")
     text += " in distance to the target" if board.metric.direction == "target" else ""
+    text += over
     means = [row.mean_b for row in one.on.values()]
     plain = not board.metric.signed and board.metric.direction != "target" and len(means) == 1 and means[0] > 0
     return f"{text}, {rounded(100 * found.value / means[0], 0, sign=True)} %" if plain else text
+
+
+def _signed(value: float, places: int, unit: str) -> str:
+    """Return a difference with its sign; one that rounds to 0 is a bound, because 0 would be no difference."""
+    text = rounded(value, places, sign=True)
+    if value == 0 or not math.isfinite(value) or float(text) != 0:
+        return f"{text}{unit}"
+    return f"by less than {10.0**-places:.{places}f}{unit}"
 
 
 def _cost(cost: MethodCost | None) -> str:
@@ -91,7 +113,7 @@ def _cost(cost: MethodCost | None) -> str:
 
 
 def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
-    """Return what was not shown, and how large a difference would have been."""
+    """Return what was not shown, and below which size differences are likely to be missed."""
     rows = [row for one in compared.values() for row in one.on.values() if not math.isnan(row.p)]
     left = [row for row in rows if row.verdict not in ("better", "worse")]
     if not left:
@@ -104,7 +126,7 @@ def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
         return f"{told}."
     typical = float(np.median(sizes))
     size = f"{rounded(typical, decimals([typical], []))}{' %' if board.percent else ''}"
-    return f"{told}: a difference below about {size} could not have been seen."
+    return f"{told}: a difference below about {size} may well have been missed."
 
 
 def _detectable(row: stats.DatasetComparison, alpha: float, percent: bool) -> float:

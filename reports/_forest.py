@@ -140,6 +140,8 @@ def _finding(boards: Sequence[Board]) -> str:
         sign = 1.0 if board.metric.direction == "higher" else -1.0
         gains = {m: sign * one.difference.value for m, one in board.standings.items() if one.difference is not None}
         shown = {m: gain for m, gain in gains.items() if board.standings[m].count("better") and gain > 0}
-        most = style.title(max(shown, key=lambda m: shown[m])) if shown else "none shown"
-        found.append(f"{style.title(board.metric.name)}: {most}")
-    return f"Largest gain that was shown: {'; '.join(found)}."
+        if shown:
+            found.append(f"{style.title(max(shown, key=lambda m: shown[m]))} by {style.title(board.metric.name)}")
+    return (
+        f"Largest gain that was shown: {'; '.join(found)}." if found else "No gain was shown by any of these metrics."
+    )

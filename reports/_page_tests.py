@@ -164,8 +164,8 @@ def families_text(results: Results) -> str:
         families.append(f"average ranks, all pairs of methods by {names} (Nemenyi at level {level})")
     if not families:
         return ""
-    total = f"{SETTINGS.alpha:.0%}" + (
-        f" in each of these families and {len(families) * SETTINGS.alpha:.0%} on the whole page"
+    total = f"{100 * SETTINGS.alpha:.0f} %" + (
+        f" in each of these families and {100 * len(families) * SETTINGS.alpha:.0f} % on the whole page"
         if len(families) > 1
         else ""
     )

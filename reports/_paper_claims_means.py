@@ -256,7 +256,7 @@ def _in_repeats(held: Held, dataset: str, a: str, b: str, rows: Rows) -> str:
         return ""
     count, total = int(wins.sum()), len(wins)
     ends = binomtest(count, total).proportion_ci(0.95)
-    return f"; by all of them in {count} of {total} repeats ({ends.low:.0%} to {ends.high:.0%})"
+    return f"; by all of them in {count} of {total} repeats ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
 
 
 def _one(row: stats.DatasetComparison, margin: bool = False) -> str:

@@ -21,7 +21,7 @@ def costs_figure(table: pd.DataFrame) -> Figure:
     """Return what the mean and both variances cost, one line per method, medians over datasets."""
     shown = table.dropna(subset=list(PARTS), how="all").iloc[::-1]
     with style.house_style():
-        figure, (axis,) = style.panels(1, width=7.0, height=0.6 + 0.2 * max(len(shown), 1))
+        figure, (axis,) = style.panels(1, width=7.0, height=0.9 + 0.2 * max(len(shown), 1))
         places = np.arange(len(shown))
         for part, words in PARTS.items():
             cost = np.clip(shown[part].to_numpy(float), SMALLEST, None)
@@ -29,7 +29,7 @@ def costs_figure(table: pd.DataFrame) -> Figure:
         axis.set_yticks(places, [style.short(str(name)) for name in shown.index])
         style.plain_logarithmic(axis, x=True)
         axis.set_xlabel("cost in nat of a log score, to the right is worse")
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.6 / max(len(shown), 4)), ncols=3)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     caption = (
         "What is wrong with each method: the error of its mean with both variances right (grey), its noise variance by "
         "itself (orange), its model variance by itself (blue). Medians over the regression datasets; the method that "

@@ -125,3 +125,18 @@ def rounded(value: float, places: int, *, sign: bool = False) -> str:
     text = f"{value:.2e}" if abs(value) >= 1e6 else f"{value:.{places}f}"
     text = text.removeprefix("-") if float(text) == 0.0 else text
     return f"+{text}" if sign and float(text) > 0 else text
+
+
+def with_spread(mean: float, spread: float, places: int) -> str:
+    """Return "mean ± standard deviation" with so many decimal places, more where the deviation needs them; or a mean.
+
+    `places` are those of a column, by `decimals`, so that its points align.
+    """
+    if math.isinf(mean):
+        return str(mean)
+    if not math.isfinite(spread):
+        return rounded(mean, places)
+    own = decimals([spread], ()) if spread else places
+    if float(f"{spread:.{places}f}") == 0 < float(f"{spread:.{own}f}"):
+        places = own
+    return f"{rounded(mean, places)} ± {rounded(spread, places)}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Report, Results, Section, Table, Text, catalogue, stats
+from bench.reports._words import decimals, with_spread
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,12 @@ class Description(Report):
 def _table(dataset: str, rows: pd.DataFrame, counts: stats.CellCounts) -> Table:
     groups = rows.groupby(["method", "metric"], sort=False)["value"]
     numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
+    places = {
+        metric: decimals(own["standard_deviation"], own["mean"]) for metric, own in numbers.groupby(level="metric")
+    }
     texts = [
-        f"{mean:.4g}" + ("" if pd.isna(spread) else f" ± {spread:.2g}")
-        for mean, spread in zip(numbers["mean"], numbers["standard_deviation"], strict=True)
+        with_spread(mean, spread, places[metric])
+        for (_, metric), mean, spread in numbers[["mean", "standard_deviation"]].itertuples()
     ]
     table = pd.Series(texts, index=numbers.index).unstack("metric").fillna("–")
     table = table.reindex(index=list(dict.fromkeys(rows["method"])), columns=sorted(table.columns)).reset_index()

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.api import Curves, Figure, Report, Results, Section, style
+from bench.reports._words import decimals
 
 POINTS = "#56b4e9"
 TRUTH = "#0173b2"
@@ -44,11 +45,15 @@ class Intervals(Report):
     def _figure(self, dataset: str, seed: int, found: dict[str, Curves]) -> Figure:
         panels = dict(list(found.items())[:MOST_PANELS])
         findings, numbers = [], []
+        widths = [2 * self.width * float(np.sqrt(curves.variance).mean()) for curves in panels.values()]
+        places = max(decimals((), widths) - 1, 0)  # three digits
         with style.house_style():
             figure, axes = style.panels(len(panels), width=3.5, height=2.5, sharex=True, sharey=True)
             for axis, (method, curves) in zip(axes, panels.items(), strict=True):
-                covered, wide = self._panel(axis, method, curves)
-                findings.append(f"{style.title(method)}: {covered:.1%} of the points inside, mean width {wide:.3g}")
+                covered, wide = self._panel(axis, method, curves, places)
+                findings.append(
+                    f"{style.title(method)}: {100 * covered:.1f} % of the points inside, mean width {wide:.{places}f}"
+                )
                 numbers.append(self._rows(method, curves))
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -69,7 +74,7 @@ class Intervals(Report):
         columns = {"x": curves.x[chosen, 0], "mean": mean, "low": mean - reach, "high": mean + reach}
         return pd.DataFrame({"method": method, **columns})
 
-    def _panel(self, axis: Axes, method: str, curves: Curves) -> tuple[float, float]:
+    def _panel(self, axis: Axes, method: str, curves: Curves, places: int) -> tuple[float, float]:
         assert curves.x is not None
         order = np.argsort(curves.x[:, 0])
         x, mean, std = curves.x[order, 0], curves.mean[order], np.sqrt(curves.variance[order])
@@ -86,7 +91,7 @@ class Intervals(Report):
         if curves.truth is not None:
             axis.plot(x, curves.truth[order], color=TRUTH, linewidth=1.6, label="truth", zorder=3)
         axis.plot(x, mean, color=style.INK, linewidth=1.3, label="mean", zorder=4)
-        axis.set_title(f"{style.short(method)}\nMPIW {wide:.3g}, PICP {covered:.3f}")
+        axis.set_title(f"{style.short(method)}\nMPIW {wide:.{places}f}, PICP {covered:.3f}")
         axis.set_xlabel("x")
         axis.set_ylabel("y")
         # The band of an extreme method must not squeeze the data of all panels.

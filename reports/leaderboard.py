@@ -51,9 +51,9 @@ def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) ->
         {
             "method": one.method,
             "place": one.place or "–",
-            "average rank": round(one.average_rank, 2),
+            "average rank": f"{one.average_rank:.2f}",
             "group": one.groups or "–",
-            "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} .. {one.score.high:+.2f})",
+            "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} to {one.score.high:+.2f})",
             **dict(zip(ranking.datasets, one.means, strict=True)),
         }
         for one in ranking.methods
@@ -64,7 +64,8 @@ def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) ->
         if dataset in ranking.datasets:
             losses = [metric.loss(float(value)) for value in data[dataset]]
             best = min((loss for loss in losses if not math.isnan(loss)), default=math.nan)
-            bold |= {(r, column) for r, loss in enumerate(losses) if loss == best}
+            leading = {(r, column) for r, loss in enumerate(losses) if loss == best}
+            bold |= leading if len(leading) < len(losses) else set()  # all are alike
     caption = (
         f"{metric.name} {arrow(metric)} over {plural(len(ranking.datasets), 'dataset')}, critical difference "
         f"{ranking.critical_difference:.2f}, Friedman p {probability(ranking.friedman[1])}"
@@ -105,8 +106,9 @@ def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:
     data = pd.DataFrame(ranks)
     data = data.sort_values(list(data.columns[:1]), kind="stable").rename_axis("method").reset_index()
     bold = {(int(r), c) for c, name in enumerate(data.columns) if c for r in data.index[data[name] == data[name].min()]}
+    texts = data.map(lambda rank: f"{rank:.2f}" if isinstance(rank, float) and not math.isnan(rank) else rank)
     caption = "Average rank by every metric that at least two datasets have, sorted by the first"
-    return Table(caption, data, frozenset(bold), "average-ranks")
+    return Table(caption, texts, frozenset(bold), "average-ranks", numbers=data)
 
 
 def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:
@@ -126,10 +128,17 @@ def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:
             axis.set_title(f"{style.title(metric.name)} {arrow(metric)}", parse_math=False)
             axis.set_xlabel("score: standardised loss (lower is better)")
     data = pd.DataFrame(numbers, columns=["metric", "method", "score", "95 % low", "95 % high"])
-    best = {metric.name: ranking.methods[0].method for metric, ranking in rankings.items()}
-    firsts = ", ".join(f"{style.title(method)} by {style.title(metric)}" for metric, method in best.items())
+    firsts = "; ".join(_first(metric, ranking) for metric, ranking in rankings.items())
     caption = (
         "Score of each method over the datasets: interquartile mean of standardised losses with its 95 % stratified "
-        f"bootstrap interval, which is about these datasets and other seeds. Best ranked: {firsts}."
+        f"bootstrap interval, which is about these datasets and other seeds. Best average rank: {firsts}."
     )
     return Figure("leaderboard-scores", caption, figure, data)
+
+
+def _first(metric: Metric, ranking: stats.Ranking) -> str:
+    """Return who has the best average rank, and whether a test tells it apart from the others."""
+    first, *others = ranking.methods
+    alike = [one for one in others if set(first.groups) & set(one.groups)]
+    apart = "not tested" if not first.place else f"not told apart from {plural(len(alike), 'other')}" if alike else ""
+    return f"{style.title(first.method)} by {style.title(metric.name)}" + f" ({apart})" * bool(apart)

@@ -49,7 +49,7 @@ class NoiseLevels(Report):
 
     def _figure(self, dataset: str, method: str, layers: dict[str, Array]) -> Figure:
         panels = dict(list(layers.items())[: self.layers])
-        numbers, findings = [], []
+        numbers, sizes = [], {}
         with style.house_style():
             figure, axes = style.panels(len(panels), width=2.9, height=2.0)
             for axis, (layer, values) in zip(axes, panels.items(), strict=True):
@@ -60,13 +60,13 @@ class NoiseLevels(Report):
                 axis.set_xlabel("level of the noise")
                 axis.set_ylabel("share of values")
                 numbers += [(layer, edges[i], edges[i + 1], int(n)) for i, n in enumerate(counts)]
-                findings.append(f"{layer}: mean {values.mean():.3g}")
+                sizes[layer] = float(np.abs(values).mean())
         data = pd.DataFrame(numbers, columns=["layer", "from", "to", "values"])
         rest = f" {len(layers) - len(panels)} more layers are in the table." if len(layers) > len(panels) else ""
-        most = max(panels, key=lambda layer: np.abs(panels[layer]).mean())
+        findings = "; ".join(f"{layer} {size:.3f}" for layer, size in sizes.items())
         caption = (
-            f"{style.title(dataset)}, {style.title(method)}: distribution of the learned levels in each layer. Most "
-            f"noise: {most}. {'; '.join(findings)}.{rest}"
+            f"{style.title(dataset)}, {style.title(method)}: distribution of the learned levels in each layer. Mean "
+            f"size, whatever the sign: {findings}.{rest}"
         )
         return Figure(f"noise-levels-{dataset}-{method}", caption, figure, data)
 

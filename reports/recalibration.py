@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.api import Block, Report, Results, Section, Table, Text, catalogue
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, catalogue, plural
 from bench.reports._recalibrated import recalibrations
-from bench.reports._words import arrow, methods_of
+from bench.reports._words import arrow, decimals, methods_of, rounded
 
 RAW = "raw"
+FIRST = frozenset({"mace", "ece", "nll_mixture", "nll_categorical"})  # open; the others are folded
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,20 @@ def _table(dataset: str, metric: str, rows: pd.DataFrame, methods: list[str]) ->
     present = [method for method in methods if method in means.index]
     table = means.reindex(index=present, columns=columns)
     declared = catalogue()[metric]
-    caption = f"{dataset}: {metric} {arrow(declared)}".rstrip() + ", raw and corrected"
-    data = table.rename_axis("method").reset_index()
-    data.columns = pd.Index([str(name) for name in data.columns])
-    return Table(caption, data, name=f"recalibration-{dataset}-{metric}", folded=metric not in FIRST)
+    corrections = [name for name in columns if name != RAW]
+    caption = f"{dataset}: {metric} {arrow(declared)}".rstrip()
+    caption += f", raw and corrected{_finding(declared, table, corrections)}" if RAW in order else ", corrected"
+    places = decimals((), table.to_numpy().ravel())  # the same in all columns: rows are compared across them
+    texts = table.map(lambda value: rounded(value, places))
+    whole, shown = (each.rename_axis("method").rename_axis(None, axis=1).reset_index() for each in (table, texts))
+    name = f"recalibration-{dataset}-{metric}"
+    return Table(caption, shown, name=name, numbers=whole, folded=metric not in FIRST)
 
 
-FIRST = frozenset({"mace", "ece", "nll_mixture", "nll_categorical"})  # open; the others are folded
+def _finding(metric: Metric, table: pd.DataFrame, corrections: list[str]) -> str:
+    """Return for how many methods each correction has a better mean than the raw predictions."""
+    if RAW not in table or not metric.has_better or metric.only_with:
+        return ""
+    losses = table.map(metric.loss)
+    counts = [f"{name} for {int((losses[name] < losses[RAW]).sum())}" for name in corrections]
+    return f"; better mean than raw, of {plural(len(table), 'method')}: {', '.join(counts)} (not tested)"

@@ -10,7 +10,7 @@ import pandas as pd
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, style
 from bench.reports._highlights import about_grey, highlighted, line_of
 from bench.reports._lost_cells import best_method, lost_cells
-from bench.reports._words import arrow, band, better_in_words, labelled, methods_of, named, parts_of
+from bench.reports._words import arrow, band, better_in_words, labelled, methods_of, named, parts_of, with_spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class Shift(Report):
             return None
         introduction = (
             "Severity 0 is the clean test set. What to look for: accuracy falls for every method; a method is worth "
-            "its draws where its calibration falls less, and where its uncertainty tells foreign data from its own."
+            "its draws where its calibration suffers less, and where its uncertainty tells foreign data from its own."
         )
         return Section("Under shift", [Text(introduction), *blocks])
 
@@ -156,7 +156,7 @@ def _mean_figure(
     caption = (
         f"{style.title(dataset)}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds "
         "as a band. "
-        + (f"Best at the greatest severity: {'; '.join(findings)}." if findings else "")
+        + (f"Best at the greatest severity: {'; '.join(findings)}. Not tested." if findings else "")
         + about_grey(rows["method"].nunique(), "at the greatest severity")
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
@@ -184,9 +184,10 @@ def _detection(frame: pd.DataFrame) -> list[Block]:
     if rows.empty:
         return []
     groups = rows.groupby(["dataset", "method", "foreign"], sort=False)["value"]
-    cells = groups.mean().map("{:.3f}".format) + groups.std().map(lambda s: "" if np.isnan(s) else f" ± {s:.2g}")
-    table = cells.unstack("foreign").reset_index()
     numbers = pd.DataFrame({"mean": groups.mean(), "standard_deviation": groups.std(), "seeds": groups.size()})
+    pairs = zip(numbers["mean"], numbers["standard_deviation"], strict=True)
+    texts = pd.Series([with_spread(mean, spread, 3) for mean, spread in pairs], index=numbers.index)
+    table = texts.unstack("foreign").fillna("–").reset_index()
     caption = "AUROC of the uncertainty for telling foreign data from test data (higher is better, 0.5 is chance)"
     paper = f"{caption}: mean ± standard deviation over seeds; the columns are the kinds of foreign data."
     return [

@@ -13,7 +13,7 @@ from bench.reports._left_out import explain
 from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
-from bench.reports._words import arrow, methods_of, metrics_of
+from bench.reports._words import arrow, decimals, methods_of, metrics_of, with_spread
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
@@ -75,7 +75,7 @@ def _introduction(results: Results, tested: Sequence[Tested]) -> str:
     if results.baseline:
         text += (
             f" {BETTER} better and {WORSE} worse than {results.baseline}, paired by split and seed; "
-            "corrected as the overview says. No mark: not shown to differ, "
+            "corrected for the number of tests. No mark: not shown to differ, "
             "which is not the same as equal. Relative metrics are differences to that method on the same split."
         )
     if tested:
@@ -121,14 +121,16 @@ def _table(
     for column, metric in enumerate(metrics, start=1):
         own = known.loc[metric.name]
         means, spreads, counts, finite = (own[name].to_dict() for name in ("mean", "spread", "count", "finite"))
+        places = decimals(spreads.values(), means.values())
         data[f"{metric.name} {arrow(metric)}".rstrip()] = [
-            _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds) + marks.get((metric.name, m), "")
+            _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds, places) + marks.get((metric.name, m), "")
             for m in methods
         ]
         if metric.has_better and not metric.only_with and len(means) > 1:
             losses = {m: metric.loss(float(means[m])) for m in methods if finite.get(m) == planned[m]}
             best = min(losses.values(), default=math.nan)
             leading = [m for m, loss in losses.items() if loss == best]
+            leading = leading if len(leading) < len(means) else []  # all are alike
             # The baseline's own difference to itself is 0 and no result.
             bold |= {(methods.index(m), column) for m in leading if not (metric.relative_to and m == against)}
         numbers += [
@@ -174,10 +176,8 @@ def _paper_caption(dataset: str, seeds: int, baseline: str | None) -> str:
     )
 
 
-def _cell(mean: float | None, spread: float | None, count: int, seeds: int) -> str:
+def _cell(mean: float | None, spread: float | None, count: int, seeds: int, places: int) -> str:
     if mean is None:
         return "–"
     fewer = f" ({count} of {seeds})" if count < seeds else ""  # the others failed, diverged or have no value
-    if spread is None or math.isnan(spread):
-        return f"{mean:.4g}{fewer}"
-    return f"{mean:.4g} ± {spread:.2g}{fewer}"
+    return with_spread(mean, math.nan if spread is None else spread, places) + fewer

@@ -93,8 +93,9 @@ def _figure(histories: dict[str, dict[str, dict[str, Array]]], lost: dict[str, s
     data = pd.DataFrame(numbers, columns=["dataset", "method", "loss", "epoch", "value"])
     caption = (
         "Loss by epoch, mean over networks and seeds, drawn as far as half of them trained: thin, of the training rows "
-        "(with the method's noise and penalties); thick, of the validation rows. Losses of methods with penalties do "
-        f"not compare. Lowest end: {'; '.join(findings)}.{rest}"
+        "(with the method's noise and penalties); thick, of the validation rows. Where some have stopped the mean is "
+        "of the others, so the end of a curve may jump. Losses of methods with penalties do not compare. Lowest point: "
+        f"{'; '.join(findings)}. Not tested.{rest}"
     )
     return Figure("training", caption, figure, data)
 

@@ -4,15 +4,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, plural, stats
 from bench.reports._page_tests import families_text, page_tests
 from bench.reports._row_tests import Place, row_tests
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, probability, verdict_word
+from bench.reports._words import arrow, decimals, lead_metrics, probability, rounded, verdict_word
 
 WORDS = ("better", "worse", "equivalent", "inconclusive")
 
@@ -69,7 +70,9 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     parts = []
     for word in ("better", "worse"):
         counts = {c.a: (sum(row.verdict == word for row in c.rows), len(c.rows)) for c in clear}
-        names = [f"{method} ({count} of {total})" for method, (count, total) in counts.items() if count]
+        names = [
+            f"{method} (on {count} of {plural(total, 'dataset')})" for method, (count, total) in counts.items() if count
+        ]
         parts += [f"{word} than {base} by {metric.name}: {', '.join(names)}"] if names else []
     if not parts:
         return (
@@ -77,7 +80,7 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
             "below lists the smallest difference that could have been detected."
         )
     text = "; ".join(parts)
-    return text[0].upper() + text[1:] + " (datasets with that verdict, of all that both have)."
+    return text[0].upper() + text[1:] + "."
 
 
 def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison], tried: Mapping[str, str]) -> Table:
@@ -201,9 +204,18 @@ def _evidence(found: dict[Metric, list[stats.Comparison]], on_rows: Mapping[Plac
         for comparison in comparisons
         for row in comparison.rows
     ]
+    numbers = pd.DataFrame(rows)
     return Table(
         "The evidence behind every verdict by a leading metric",
-        pd.DataFrame(rows),
+        pd.DataFrame([_as_text(row) for row in rows], columns=numbers.columns),
         name="verdicts-evidence",
+        numbers=numbers,
         folded=True,
     )
+
+
+def _as_text(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with its numbers as text: all of them have the decimal places of its interval."""
+    width = (row["95 % high"] - row["95 % low"]) / 2
+    places = decimals([width], [row["difference"]])
+    return {name: rounded(value, places) if isinstance(value, float) else value for name, value in row.items()}

@@ -35,9 +35,9 @@ class Wins(Report):
         if not figures:
             return None
         introduction = (
-            "Row against column: on how many datasets the row was shown to be better / neither / worse (corrected as "
-            "the overview says), and below it the effect: the share of pairs (the same split and seed) in which the "
-            "row beats the column, mean over datasets; ties count half. Tests: "
+            "Row against column: on how many datasets the row was shown to be better / neither / worse (corrected for "
+            "the number of tests), and below it the share of pairs (the same split and seed) in which the row beats "
+            "the column, mean over datasets; ties count half. Tests: "
             f"{stats.datasets_by_test(tested)}."
         )
         return Section("Wins, ties and losses", [Text(introduction), *figures])
@@ -92,10 +92,10 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
     most = methods[int(np.argmax(won))]
     winner = "No method was shown to beat another on any dataset"
     if won.max():
-        winner = f"{style.title(most)} has the most wins ({int(won.max())} over all others and datasets)"
+        winner = f"Most wins that were shown: {style.title(most)}, {int(won.max())} over all others and datasets"
     caption = (
-        f"{style.title(metric.name)} on {plural(len(found), 'dataset')}: blue, the row tends to beat the column; "
-        f"orange, the other way round. {winner}."
+        f"{style.title(metric.name)} on {plural(len(found), 'dataset')}: blue, the row beats the column in more "
+        f"than half of the pairs; orange, in fewer, whether or not a test shows it. {winner}."
     )
     return Figure(f"wins-{metric.name}", caption, figure, pd.DataFrame(rows, columns=columns))
 

@@ -46,7 +46,7 @@ def test_the_caption_of_the_picture_says_what_it_shows() -> None:
         section = report.section(StoredResults(store, README_SUITE))
     assert section is not None
     (caption,) = (block.caption for block in section.blocks if isinstance(block, Figure) and "toy" in block.name)
-    inside = [float(share) for share in re.findall(r"([\d.]+)% of the points inside", caption)]
+    inside = [float(share) for share in re.findall(r"([\d.]+) % of the points inside", caption)]
     widths = [float(width) for width in re.findall(r"mean width ([\d.]+\d)", caption)]
     assert len(inside) == len(widths) == 5
     assert max(widths) > 2 * min(widths)  # "by more than twice"

@@ -30,11 +30,9 @@ from tools.pages import built_in
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-# Plug-ins without a picture: the predictions that it reads, of every cell, are too large for the repository.
-WITHOUT = frozenset({"recalibration"})
 README_SUITE, README_FIGURE = "gallery", "gallery-intervals-toy"  # where methods differ at first glance
 WIDTH, MOST_HEIGHT = 1120, 1000  # of a picture, in pixels
-COLOURS = 48
+COLOURS, EXACT = 48, 24  # of a palette, and how many of them are the most frequent ones of the picture as they are
 HEAD = """# Gallery
 
 One picture of every section of a report. `make pictures` takes them from the results in
@@ -60,7 +58,7 @@ class Shown:
 
 def shown_sections(store: Store, registry: Registry) -> list[Shown]:
     """Return the sections that the results have, in the order of a report."""
-    plugins = {name: report for name, (_, report) in built_in(registry, "report").items() if name not in WITHOUT}
+    plugins = {name: report for name, (_, report) in built_in(registry, "report").items()}
     results = [StoredResults(store, suite) for suite in SUITES]
     found = []
     for name, report in sorted(plugins.items(), key=lambda item: item[1].order):
@@ -95,10 +93,15 @@ def readme(sections: Sequence[Shown], commands: str) -> str:
 
 
 def compressed(png: bytes) -> bytes:
-    """Return a picture with a palette, a third as large; its text stays sharp."""
+    """Return a picture with a palette, a third as large; its text stays sharp and its grid lines grey."""
     content = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(content, "PNG", optimize=True)
+    counts = picture.getcolors(picture.width * picture.height) or []
+    frequent = [colour for _, colour in sorted(counts, reverse=True)[:EXACT]]
+    others = picture.quantize(COLOURS - len(frequent), Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in frequent for part in colour] + others)  # type: ignore[union-attr]  # of RGB
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(content, "PNG", optimize=True)
     return content.getvalue()
 
 

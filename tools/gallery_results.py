@@ -2,8 +2,8 @@
 
     python -m tools.gallery_results gallery.db docs/gallery/results.tar.xz
 
-Arrays are kept of the first seeds alone, and values of the metrics that a suite names and that figures read; both in
-single precision.
+Arrays are kept of the first seeds alone, and values of the metrics that a suite names and that figures read. Values are
+in single precision; means and variances of predictions have four digits. All predictions are kept of one small suite.
 """
 
 import argparse
@@ -25,8 +25,9 @@ from bench.store.store import Store
 # In the order in which the gallery looks for a section.
 SUITES = (
     *("gallery", "shift-digits", "digits", "latency-digits", "softmax-digits"),
-    *("mcni-ablation", "toy-sweep", "groups", "truth", "toy"),
+    *("mcni-ablation", "toy-sweep", "groups", "truth", "toy", "recalibration"),
 )
+WITH_PREDICTIONS = "recalibration"  # the suite whose cells keep all of them
 MARKS = ", ".join("?" for _ in SUITES)
 ARRAYS = {
     "gallery": 1,
@@ -35,6 +36,7 @@ ARRAYS = {
     "latency-digits": 1,
 }  # seeds with arrays; none of other suites
 READ = {"ece", "quantile_error", "quantile_error_noise", "flip_level", "mutual_information", "predictive_entropy"}
+ROUNDED, BITS = {"mean", "variance"}, 11  # arrays, and the bits of their significands that are kept
 CONDITIONED = {"latency_forward", "latency_transfer", "latency_total", "latency_scaling", "ood_auroc"}
 STORE = "results.db"  # in the archive, beside the folder of its arrays
 
@@ -51,6 +53,9 @@ def pack(source: Store, target: Path) -> None:
             database.execute(f"DELETE FROM suites WHERE name NOT IN ({MARKS})", SUITES)  # our names
             for table in ("cells", "metrics"):
                 database.execute(f"DELETE FROM {table} WHERE key NOT IN (SELECT key FROM wanted)")  # our names
+            own = "SELECT key FROM wanted WHERE suite = ?"
+            database.execute(f"DELETE FROM predictions WHERE file IS NULL OR key NOT IN ({own})", (WITH_PREDICTIONS,))
+            kept_names = {name for (name,) in database.execute("SELECT file FROM predictions")}
             named = {name for (text,) in database.execute("SELECT metrics FROM suites") for name in json.loads(text)}
             for (name,) in database.execute("SELECT DISTINCT metric FROM metrics").fetchall():
                 base, at, _ = name.partition("@")
@@ -67,7 +72,6 @@ def pack(source: Store, target: Path) -> None:
                 "UPDATE cells SET arrays = NULL WHERE key = ?", [(key,) for key, *_ in places if key not in kept]
             )
             files = ArrayFiles(Path(f"{path}.arrays"))
-            kept_names = set()
             for key, name in database.execute("SELECT key, arrays FROM cells WHERE arrays IS NOT NULL").fetchall():
                 single = _as_singles(files, name)
                 kept_names.add(single)
@@ -87,7 +91,7 @@ def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _as_singles(files: ArrayFiles, name: str) -> str:
-    """Write the arrays of a file in single precision, to be compressed with all others; return the new file's name."""
+    """Write the arrays of a file in few bits, to be compressed with all others; return the new file's name."""
     with np.load(files.folder / f"{name}.npz", allow_pickle=False) as content:
         arrays = {
             part: array.astype(
@@ -95,6 +99,9 @@ def _as_singles(files: ArrayFiles, name: str) -> str:
             )
             for part, array in content.items()
         }
+    for part in ROUNDED & arrays.keys():
+        significand, exponent = np.frexp(arrays[part])
+        arrays[part] = np.ldexp(np.round(significand * 2**BITS) / 2**BITS, exponent).astype(np.float32)
     written = io.BytesIO()
     np.savez(written, allow_pickle=False, **arrays)
     return files.add(written.getvalue())

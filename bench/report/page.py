@@ -13,8 +13,9 @@ from bench.report.content import MOST_ROWS, FigureContent, Part, SectionContent,
 from bench.report.tables import TextTable
 from bench.web.templating import SCRIPT, page_script, templates
 
-# Characters from which on a cell may break its line; the first of a row; any other of a table that has a wide one.
-WIDE, WIDE_NAME, BESIDE_WIDE = 48, 26, 14
+# Characters from which on a cell is a text that breaks its lines; the first of a row; any other that may break where
+# there is little room; the same in a table that has a text.
+WIDE, WIDE_NAME, WORDS, BESIDE_WIDE = 48, 26, 24, 14
 OWN_SCRIPT = files("bench.report") / "templates" / "report.js"  # makes what the shared script then serves
 SENTENCE = 60  # characters from which on facts are sentences, one below the other
 LONG_FACT = 11  # characters that do not fit beside each other at full size
@@ -47,11 +48,16 @@ def _section(section: SectionContent, anchor: str) -> Mapping[str, Any]:
     return {"title": section.title, "anchor": anchor, "blocks": [_block(block) for block in section.blocks]}
 
 
+def _joined(text: str) -> str:
+    """Return a text whose line does not break between a number and its per cent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, Any]:
     if isinstance(block, Text):
-        return {"kind": "text", "text": block.text, "warning": block.warning}
+        return {"kind": "text", "text": _joined(block.text), "warning": block.warning}
     if isinstance(block, Facts):
-        facts = [(word, value, len(value) > LONG_FACT) for word, value in block.facts.items()]
+        facts = [(word, _joined(value), len(value) > LONG_FACT) for word, value in block.facts.items()]
         return {"kind": "facts", "facts": facts, "prose": any(len(value) > SENTENCE for value in block.facts.values())}
     if isinstance(block, TableContent):
         caption, path = block.table.caption, f"tables/{block.name}"
@@ -67,7 +73,7 @@ def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, A
     kinds = ["PNG", "SVG", *(["PDF"] if image.pdf is not None else []), *(["CSV"] if figure.data is not None else [])]
     links = [_link(kind, f"figures/{image.name}.{kind.lower()}", name) for kind in kinds]
     picture, cells = Markup(image.inline), table_cells(block.numbers)
-    content = {"id": image.name, "name": name, "caption": figure.caption, "picture": picture, "more": more}
+    content = {"id": image.name, "name": name, "caption": _joined(figure.caption), "picture": picture, "more": more}
     return {"kind": "figure", **content, "files": links, **cells}
 
 
@@ -77,7 +83,7 @@ def _link(name: str, path: str, of: str) -> dict[str, str]:
 
 def table_cells(table: TextTable, asides: Mapping[str, str] = MappingProxyType({})) -> Mapping[str, Any]:
     """Return header and rows of a table with the classes of their cells; columns beside the results have a note."""
-    most = BESIDE_WIDE if any(len(text) > WIDE for row in table.rows for text in row[1:]) else WIDE
+    most = BESIDE_WIDE if any(len(text) > WIDE for row in table.rows for text in row[1:]) else WORDS
     rows = [
         [
             _cell(text, (r, c) in table.bold, c == 0, table.numeric[c], most, table.header[c] in asides)

@@ -172,4 +172,6 @@ def recalibrations(
         return Recalibrations(int(repeats), own[[*PLACE, "key", "correction", "metric", "value"]])
     groups = max(len(cells.groupby(["dataset", "method"])), 1)
     repeats = max(1, min(REPEATS, MOST_CELLS // groups))
-    return Recalibrations(repeats, recalibration_frame(cells, kept, repeats, stored=stored, quick=True))
+    values = recalibration_frame(cells, kept, repeats, stored=stored, quick=True)
+    read = values.drop_duplicates("key").groupby(["dataset", "method"]).size()
+    return Recalibrations(int(read.max()) if len(read) else repeats, values)

@@ -109,10 +109,22 @@ def test_a_comparison_has_one_result_in_every_section(page: Page) -> None:
 def test_intervals_are_those_of_compare(page: Page) -> None:
     results = page()
     shown = evidence(results).set_index(["method", "dataset"])
+    (table,) = (
+        b for b in section("verdicts", results).blocks if isinstance(b, Table) and b.name == "verdicts-evidence"
+    )
+    assert table.numbers is not None
+    whole = table.numbers.set_index(["method", "dataset"])
     for row in compare(results.frame, "a", "base", ranked_metrics(results)[:1], cells=results.cells).rows:
         assert row.interval is not None
-        own: Any = shown.loc[("a", row.dataset)]
+        own: Any = whole.loc[("a", row.dataset)]
         assert (own["95 % low"], own["95 % high"]) == (row.interval.low, row.interval.high)
+        # On the page every number of a row has two digits of the interval's half-width.
+        text: Any = shown.loc[("a", row.dataset)]
+        places = {len(text[name].partition(".")[2]) for name in ("mean", "baseline", "difference", "95 % low")}
+        assert len(places) == 1
+        half = (row.interval.high - row.interval.low) / 2
+        assert 0.1 <= half * 10 ** (min(places) - 1) < 10
+        assert abs(float(text["difference"]) - row.difference) <= 0.5001 * 10.0 ** -min(places)
 
 
 def test_ranks_are_one_family_for_all_metrics(page: Page) -> None:
@@ -129,7 +141,7 @@ def test_the_page_says_what_its_families_add_up_to(page: Page) -> None:
     assert "(2) over datasets, every method against base by rmse (Holm over 4 tests)" in text
     assert "(3) other tests on datasets, other metrics, and pairs without the baseline by the leading metrics" in text
     assert "(4) average ranks, all pairs of methods by rmse, nll, crps (Nemenyi at level 0.05 / 3)" in text
-    assert "at most 5% in each of these families and 20% on the whole page" in text
+    assert "at most 5 % in each of these families and 20 % on the whole page" in text
     assert text in [block.text for block in section("verdicts", page()).blocks if isinstance(block, Text)]
 
 

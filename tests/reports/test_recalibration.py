@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from bench.api import Figure, Kept, Table, Text
 from bench.metrics import Forecast, Probabilities, score
@@ -24,10 +25,17 @@ def test_raw_values_stand_beside_corrected_ones(store: Store) -> None:
     section = Recalibration().section(StoredResults(store, "tiny"))
     assert section is not None
     tables = {block.name: block for block in section.blocks if isinstance(block, Table)}
-    ece = tables["recalibration-classes-ece"].data
+    ece = tables["recalibration-classes-ece"].numbers
+    assert ece is not None
     assert list(ece.columns) == ["method", "raw", "temperature", "vector scaling", "isotonic"]
     expected = np.mean([score(kept.test, ["ece"])["ece"] for kept in made[2:]])
     np.testing.assert_allclose(ece["raw"].iloc[0], expected, rtol=1e-4)
+    shown = tables["recalibration-classes-ece"]
+    assert float(shown.data["raw"].iloc[0]) == pytest.approx(expected, abs=1e-4)
+    better = int(ece["temperature"].iloc[0] < ece["raw"].iloc[0])
+    assert f"of 1 method: temperature for {better}, " in shown.caption
+    assert tables["recalibration-classes-set_coverage"].caption == "classes: set_coverage, corrected"
+    assert "the first 2 repeats" in section.blocks[0].text  # type: ignore[union-attr]  # it begins with a text
     assert list(tables["recalibration-classes-set_coverage"].data.columns) == ["method", "conformal"]
     width = tables["recalibration-numbers-width95"].data
     assert list(width.columns) == ["method", "raw", "variance scaling", "isotonic", "conformal"]
@@ -67,7 +75,7 @@ def test_recalibrated_columns_stand_beside_calibration_and_are_never_bold(store:
             (name,) = table.asides
             place = list(table.data.columns).index(name)
             assert not [column for _, column in table.bold if column == place]
-            assert "fitted on the validation rows of the first 5 repeats" in table.asides[name]
+            assert "fitted on the validation rows of the first 3 repeats" in table.asides[name]
             assert "not ranked" in (table.paper_caption or table.caption)
             assert table.numbers is not None
             scaling = {"ece": "temperature", "mace": "variance"}[name.split()[1]]
