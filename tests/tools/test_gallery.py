@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from bench.plugins.registry import Registry
