@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from bench.api import Facts, Figure, Section, Table, Text
-from bench.report.figures import Image, draw_figure
+from bench.report.drawings import Drawing, Drawings
+from bench.report.figures import Image
 from bench.report.latex import latex
 from bench.report.tables import TextTable, csv_text, text_table
 from bench.report.titles import Titles
@@ -28,12 +29,18 @@ class TableContent:
 
 @dataclass(frozen=True)
 class FigureContent:
-    """A figure as images, and the first rows of its numbers."""
+    """A figure as images, and the first rows of its numbers; the figure itself is let go, with all that it holds."""
 
-    figure: Figure
-    image: Image
+    caption: str
+    drawing: Drawing
     numbers: TextTable
+    rows: int  # of all its numbers
     csv: str | None  # the file with all of them
+
+    @property
+    def image(self) -> Image:
+        """Return the figure as images; waits until it is drawn, and raises what went wrong."""
+        return self.drawing.finish()
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,12 @@ class SectionContent:
     title: str
     blocks: Sequence[Text | Facts | TableContent | FigureContent]
     plugin: str = ""  # the report that it comes from
+
+    def finish_figures(self) -> None:
+        """Wait until all figures are drawn; raises what went wrong with one of them."""
+        for block in self.blocks:
+            if isinstance(block, FigureContent):
+                block.drawing.finish()
 
 
 @dataclass(frozen=True)
@@ -70,9 +83,9 @@ class FileNames:
 
 
 def section_content(
-    section: Section, suite: str, names: FileNames, titles: Titles, pdf: bool = False
+    section: Section, suite: str, names: FileNames, titles: Titles, drawings: Drawings, pdf: bool = False
 ) -> SectionContent:
-    """Draw the figures and format the tables of a section; raises where a block cannot be written in every form."""
+    """Have the figures of a section drawn, format its tables; raises where a table cannot be written in every form."""
     prefix = f"{readable_name(suite)}-" if suite else ""
     blocks: list[Text | Facts | TableContent | FigureContent] = []
     for block in section.blocks:
@@ -83,10 +96,11 @@ def section_content(
             paper = latex(text, titles.in_words(block.paper_caption or block.caption), name, titles)
             blocks.append(TableContent(block, text, name, csv, paper))
         elif isinstance(block, Figure):
-            image = draw_figure(block.figure, names.free(prefix + readable_name(block.name)), pdf)
+            drawing = drawings.add(block.figure, names.free(prefix + readable_name(block.name)), pdf)
             data = block.data if block.data is not None else pd.DataFrame()
             csv_or_none = None if block.data is None else csv_text(block.data)
-            blocks.append(FigureContent(block, image, text_table(data.head(MOST_ROWS)), csv_or_none))
+            numbers = text_table(data.head(MOST_ROWS))
+            blocks.append(FigureContent(block.caption, drawing, numbers, len(data), csv_or_none))
         elif isinstance(block, Text | Facts):
             blocks.append(block)
         else:

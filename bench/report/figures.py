@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from bench.api.style import COLOURS, EVEN, GRID, HOVER, INK, PAPER, SOFT
+from bench.report.layout import DOTS, keep_labels, lay_out, ticks_measured_once
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,6 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 FONTS = re.compile(r"(font: [^;']*?px) [^;]*")
 POINTS_TO_PIXELS = 96 / 72
-DOTS = 144  # of a PNG, an inch
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def draw_figure(figure: "Figure", name: str, pdf: bool = False) -> Image:
     layout = {"figure.autolayout": False, "figure.constrained_layout.use": False}
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, **layout}
     settings["path.simplify_threshold"] = 0.2
-    with matplotlib.rc_context(settings), _unknown_letters_allowed():
-        _lay_out(figure)
+    with matplotlib.rc_context(settings), _unknown_letters_allowed(), ticks_measured_once(figure):
+        lay_out(figure)
         figure.savefig(png, format="png", dpi=DOTS, metadata={"Software": None})
-        _keep_labels(figure)
+        keep_labels(figure)
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         if pdf:
             figure.savefig(vectors, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
@@ -69,29 +69,6 @@ def _take_hovers(figure: "Figure") -> dict[str, list[str]]:
         found[identity] = str(artist.get_gid()).split(HOVER)[1:]
         artist.set_gid(identity)
     return found
-
-
-def _lay_out(figure: "Figure") -> None:
-    """Solve the layout once for both files; a figure that has an engine is drawn once more by each `savefig`."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        FigureCanvasAgg(figure)  # keeps its renderer; a canvas without a backend creates one at every call
-        figure.set_dpi(DOTS)
-        engine.execute(figure)
-        figure.set_layout_engine(None)
-        for axes in figure.axes:
-            # Titles stay where the layout put them; each file would measure all tick labels again to place them.
-            vars(axes)["_autotitlepos"] = False
-
-
-def _keep_labels(figure: "Figure") -> None:
-    """Keep the labels of axes where they were drawn; the next file would measure all tick labels again."""
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            place = axis.label.get_transform().transform(axis.label.get_position())
-            axis.set_label_coords(*axes.transAxes.inverted().transform(place))
 
 
 @contextmanager

@@ -33,8 +33,8 @@ def block_lines(block: Text | Facts | TableContent | FigureContent) -> list[str]
     if isinstance(block, Facts):
         return [f"- {escape(word)}: {escape(value)}" for word, value in block.facts.items()]
     if isinstance(block, FigureContent):
-        caption = escape(block.figure.caption)
-        return [f"![{caption}](figures/{block.image.name}.png)", "", caption]
+        caption = escape(block.caption)
+        return [f"![{caption}](figures/{block.drawing.name}.png)", "", caption]
     return [f"**{escape(block.table.caption)}**", "", *table_lines(block.text)]
 
 

@@ -66,14 +66,15 @@ def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, A
         metrics = sum(bool(re.search("[↓↑→]", name)) for name in block.text.header)
         about = {"caption": caption, "folded": block.table.folded, "files": links, "columns": metrics > 2}
         return {"kind": "table", **about, **table_cells(block.text, block.table.asides)}
-    figure, image = block.figure, block.image
+    image = block.image
     name = image.name.replace("-", " ")
-    rows = 0 if figure.data is None else len(figure.data)
-    more = f"The first {MOST_ROWS} of {rows:,} rows; the CSV file has all of them." if rows > MOST_ROWS else ""
-    kinds = ["PNG", "SVG", *(["PDF"] if image.pdf is not None else []), *(["CSV"] if figure.data is not None else [])]
+    more = (
+        f"The first {MOST_ROWS} of {block.rows:,} rows; the CSV file has all of them." if block.rows > MOST_ROWS else ""
+    )
+    kinds = ["PNG", "SVG", *(["PDF"] if image.pdf is not None else []), *(["CSV"] if block.csv is not None else [])]
     links = [_link(kind, f"figures/{image.name}.{kind.lower()}", name) for kind in kinds]
     picture, cells = Markup(image.inline), table_cells(block.numbers)
-    content = {"id": image.name, "name": name, "caption": _joined(figure.caption), "picture": picture, "more": more}
+    content = {"id": image.name, "name": name, "caption": _joined(block.caption), "picture": picture, "more": more}
     return {"kind": "figure", **content, "files": links, **cells}
 
 

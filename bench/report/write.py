@@ -12,6 +12,7 @@ from bench.plugins.describe import declared_look
 from bench.plugins.faults import explain
 from bench.plugins.registry import Registry
 from bench.report.content import FigureContent, FileNames, Part, SectionContent, TableContent, section_content
+from bench.report.drawings import Drawings
 from bench.report.markdown import markdown, section_lines
 from bench.report.page import page
 from bench.report.titles import Titles
@@ -38,8 +39,9 @@ def write_report(
     results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
     titles = Titles(registry)
-    content_of = partial(section_content, names=FileNames(), titles=titles, pdf=pdf)
-    with style.declared_looks(partial(declared_look, registry)), style.declared_titles(titles):
+    looks = style.declared_looks(partial(declared_look, registry))
+    with looks, style.declared_titles(titles), Drawings() as drawings:
+        content_of = partial(section_content, names=FileNames(), titles=titles, drawings=drawings, pdf=pdf)
         overall = _part("", ALL_SUITES, plugins, lambda plugin: plugin.overall(results), content_of)
         parts = [
             _part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken)
@@ -92,19 +94,29 @@ def _part(
     content_of: Callable[[Section, str], SectionContent],
     broken: Iterable[SectionContent] = (),
 ) -> Part:
+    begun: list[SectionContent] = []
     sections: list[SectionContent] = []
     failed = list(broken)
     for name, plugin in plugins:
         try:
             section = section_of(plugin)
             if section is not None:
-                content = replace(content_of(section, suite), plugin=name)
-                section_lines(content)  # raises what would end the whole report later
-                sections.append(content)
+                begun.append(replace(content_of(section, suite), plugin=name))
         except BaseException as error:  # one broken section must not cost the others
-            raise_if_stop(error)
-            failed.append(SectionContent(name, [Text(f"This section failed: {explain(error)}")], name))
+            failed.append(_failure(name, error))
+    for content in begun:
+        try:
+            content.finish_figures()
+            section_lines(content)  # raises what would end the whole report later
+            sections.append(content)
+        except BaseException as error:
+            failed.append(_failure(content.plugin, error))
     return Part(suite, title, [*sections, *failed])
+
+
+def _failure(plugin: str, error: BaseException) -> SectionContent:
+    raise_if_stop(error)
+    return SectionContent(plugin, [Text(f"This section failed: {explain(error)}")], plugin)
 
 
 def _write(parts: Sequence[Part], out: Path, store: str) -> list[Path]:
