@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PIL import Image
 
@@ -97,10 +97,10 @@ def compressed(png: bytes) -> bytes:
     content = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     counts = picture.getcolors(picture.width * picture.height) or []
-    frequent = [colour for _, colour in sorted(counts, reverse=True)[:EXACT]]
+    frequent = [cast("tuple[int, ...]", colour) for _, colour in sorted(counts, reverse=True)[:EXACT]]
     others = picture.quantize(COLOURS - len(frequent), Image.Quantize.MAXCOVERAGE).getpalette() or []
     palette = Image.new("P", (1, 1))
-    palette.putpalette([part for colour in frequent for part in colour] + others)  # type: ignore[union-attr]  # of RGB
+    palette.putpalette([part for colour in frequent for part in colour] + others)
     picture.quantize(palette=palette, dither=Image.Dither.NONE).save(content, "PNG", optimize=True)
     return content.getvalue()
 
