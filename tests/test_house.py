@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -42,6 +43,7 @@ ROOMS = [
     "reproduction",
     "cli",
 ]
+Node = TypeVar("Node", bound=ast.AST)
 HEAVY = {"torch", "pandas", "scipy", "seaborn", "matplotlib", "sklearn", "numpy", "sqlalchemy", "pydantic"}
 
 
@@ -176,12 +178,15 @@ def test_nothing_reads_a_global_seed() -> None:
     """
     forbidden = {"np.random.seed", "random.seed", "np.random.rand", "np.random.randn"}
     for path in (*core_files().values(), *plugin_files()):
-        calls = {ast.unparse(n.func) for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)}
+        calls = {ast.unparse(call.func) for call in _nodes(path, ast.Call, with_text="random.")}
         assert not calls & forbidden or path.as_posix().endswith("bench/training/estimators.py"), path
 
 
-def _calls(path: Path) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+def _nodes(path: Path, kind: type[Node], *, with_text: str) -> Iterator[Node]:
+    """The nodes of a kind in a file that has this text at all: to parse all files takes seconds."""
+    text = path.read_text("utf-8")
+    tree = ast.parse(text if with_text in text else "")
+    return (node for node in ast.walk(tree) if isinstance(node, kind))
 
 
 @pytest.mark.slow
@@ -189,10 +194,11 @@ def test_one_module_decodes_the_specification_of_a_cell() -> None:
     """All others read it with `read_spec`; nobody takes one apart by key or position."""
     tools = sorted((ROOT / "tools").glob("*.py"))
     for path in (*core_files().values(), *plugin_files(), *tools):
-        decoded = [ast.unparse(call) for call in _calls(path) if ast.unparse(call.func) == "json.loads"]
+        calls = _nodes(path, ast.Call, with_text="json.loads")
+        decoded = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "json.loads"]
         if path != core_files()["bench.spec.spec"]:
             assert not [call for call in decoded if "spec" in call], path
-        taken = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Subscript)]
+        taken = _nodes(path, ast.Subscript, with_text="spec[")
         assert not [n for n in taken if re.search(r"\bspec$", ast.unparse(n.value))], path
 
 
