@@ -58,6 +58,8 @@ def find(name: str, suites: Sequence[Results]) -> Found | list[str]:
     experiment = reference()["experiments"][name]
     known, candidates, reasons = protocols(reference(), name), [], []
     for results in suites:
+        if not _datasets(experiment, set(results.cells["dataset"].unique())):
+            continue  # without a look at its values, which may be a million
         rows = named(results.frame, lambda metric, _: metric in experiment["metrics"])
         datasets = _datasets(experiment, set(rows["dataset"].unique()))
         if not datasets:

@@ -16,7 +16,7 @@ from bench.report.drawings import Drawings
 from bench.report.markdown import markdown, section_lines
 from bench.report.page import page
 from bench.report.titles import Titles
-from bench.store.results import StoredResults
+from bench.store.results import FrameCache, StoredResults
 from bench.store.store import Store
 
 ALL_SUITES = "All suites"
@@ -36,17 +36,19 @@ def write_report(
             raise unknown_name("suite", suite, known, f"store {store.address}")
     if not known:
         raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
-    results = [StoredResults(store, suite) for suite in dict.fromkeys(suites or known)]
+    frames = FrameCache()
+    results = [StoredResults(store, suite, frames) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
     titles = Titles(registry)
     looks = style.declared_looks(partial(declared_look, registry))
     with looks, style.declared_titles(titles), Drawings() as drawings:
         content_of = partial(section_content, names=FileNames(), titles=titles, drawings=drawings, pdf=pdf)
         overall = _part("", ALL_SUITES, plugins, lambda plugin: plugin.overall(results), content_of)
-        parts = [
-            _part(one.suite, f"{one.suite}: {one.title}", plugins, _section_of(one), content_of, broken)
-            for one in results
-        ]
+        parts = []
+        for one in results:
+            title = f"{one.suite}: {one.title}"
+            parts.append(_part(one.suite, title, plugins, _section_of(one), content_of, broken))
+            one.forget()  # the next suite may be as large
     return _write(_arranged(overall, parts, plugins), out, store.address)
 
 

@@ -1,7 +1,8 @@
 """The stored results of one suite, in the form that reports use."""
 
 import json
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,35 @@ if TYPE_CHECKING:
 
 PLACE = ["suite", "dataset", "split", "method", "seed"]
 CACHE_BYTES = 256 * 2**20  # of arrays in memory: several sections use the same ones
+MOST_ROWS = 600_000  # of frames in memory, 140 bytes each; a frame is made again of its columns in a tenth of a second
+
+
+@dataclass
+class FrameCache:
+    """The frames of several suites that were used last; of large ones only one, because a frame is large."""
+
+    most_rows: int = MOST_ROWS
+    _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def get(self, suite: str, rows: int, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return the frame of a suite, which has so many rows."""
+        found = self._frames.pop(suite, None)
+        while self._frames and rows + sum(map(len, self._frames.values())) > self.most_rows:
+            del self._frames[next(iter(self._frames))]
+        self._frames[suite] = make() if found is None else found
+        return self._frames[suite]
+
+    def forget(self, suite: str) -> None:
+        """Forget the frame of a suite."""
+        self._frames.pop(suite, None)
 
 
 class StoredResults:
-    """The results of one suite in a store."""
+    """The results of one suite in a store; several suites of a report share `frames`."""
 
-    def __init__(self, store: Store, suite: str) -> None:
+    def __init__(self, store: Store, suite: str, frames: FrameCache | None = None) -> None:
         self.store = store
+        self._frames = FrameCache() if frames is None else frames
         record = store.suites()[suite]
         self.suite: str = suite
         self.title: str = record["title"]
@@ -40,9 +63,19 @@ class StoredResults:
         """The same values as `frame` in a tenth of its memory."""
         return self._with_relative(self.store.value_columns(self.suite))
 
-    @cached_property
+    @property
     def frame(self) -> pd.DataFrame:
         """Metric values, one row each: suite, dataset, split, method, seed, key, metric, value."""
+        return self._frames.get(self.suite, len(self.columns.value), self._make_frame)
+
+    def forget(self) -> None:
+        """Free what was read so far; it is read again where it is asked for."""
+        self._frames.forget(self.suite)
+        for name in ("columns", "cells", "remarks", "rescored", "_files_of_predictions"):
+            vars(self).pop(name, None)
+        self._arrays, self._held = {}, 0
+
+    def _make_frame(self) -> pd.DataFrame:
         found = self.columns
         places = pd.DataFrame(found.places, columns=[*PLACE, "key"])
         columns = {name: places[name].array.take(found.place) for name in places}

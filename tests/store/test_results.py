@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bench.spec.cell import Cell, Outcome
-from bench.store.results import StoredResults
+from bench.store.results import FrameCache, StoredResults
 from bench.store.store import Store, SuiteRecord
 
 NLL = {("mc-dropout", 0): 1.5, ("mc-dropout", 1): -0.25, ("other", 0): 4.0, ("other", 1): math.inf, ("third", 0): 0.5}
@@ -89,3 +89,38 @@ def test_the_frame_is_in_a_fixed_order(store: Store) -> None:
     frame = fill(store, NLL, "mc-dropout").frame
     ordered = frame.sort_values(["suite", "dataset", "split", "method", "seed", "metric"], ignore_index=True)
     pd.testing.assert_frame_equal(frame, ordered)
+
+
+def test_frames_of_large_suites_are_made_again_and_others_are_kept() -> None:
+    made: list[str] = []
+
+    def frame(name: str) -> pd.DataFrame:
+        def make() -> pd.DataFrame:
+            made.append(name)
+            return pd.DataFrame({"value": np.arange(60.0), "suite": name})
+
+        return cache.get(name, 60, make)
+
+    cache = FrameCache(most_rows=130)
+    assert frame("a") is frame("a")
+    assert frame("b")["suite"].unique() == ["b"]
+    assert frame("a")["suite"].unique() == ["a"]
+    frame("c")  # instead of b, which was used before a
+    frame("a")
+    assert made == ["a", "b", "c"]
+    frame("b")
+    cache.forget("b")
+    frame("b")
+    assert made == ["a", "b", "c", "b", "b"]
+    larger = FrameCache(most_rows=10)
+    assert len(larger.get("one", 60, lambda: pd.DataFrame({"value": np.arange(60.0)}))) == 60
+
+
+def test_what_is_forgotten_is_read_again(store: Store) -> None:
+    results = fill(store, NLL, "mc-dropout")
+    frame, cells = results.frame, results.cells
+    assert results.frame is frame
+    results.forget()
+    assert results.frame is not frame
+    pd.testing.assert_frame_equal(results.frame, frame)
+    pd.testing.assert_frame_equal(results.cells, cells)
