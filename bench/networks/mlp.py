@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bench.api import Hidden, Network, Problem, unchanged
 from bench.networks._activations import ACTIVATIONS, Activation, require_positive
+from bench.networks._dense import Dense, activated
 
 
 class MLP(nn.Module):
@@ -17,14 +18,14 @@ class MLP(nn.Module):
     def __init__(self, inputs: int, hidden: Sequence[int], outputs: int, activation: Activation = "relu") -> None:
         super().__init__()
         sizes = [inputs, *hidden, outputs]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.layers = nn.ModuleList(Dense(a, b) for a, b in pairwise(sizes))
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor, hidden: Hidden = unchanged) -> Tensor:
         """Return the outputs `[rows, outputs]`."""
         x = x.flatten(1)
         for layer in self.layers[:-1]:
-            x = hidden(self.activation(layer(x)))
+            x = hidden(activated(self.activation, layer(x)))
         outputs: Tensor = self.layers[-1](x)
         return outputs
 

@@ -170,7 +170,8 @@ class Functions:
         source = new_generator(device)
         normals = torch.empty(len(draws), length.normals, device=device)
         uniforms = torch.empty(len(draws), length.uniforms, device=device)
-        for t, *rows in zip(draws, normals.unbind(), uniforms.unbind(), strict=True):
+        laws = [law.unbind() if law.shape[1] else [law] * len(draws) for law in (normals, uniforms)]
+        for t, *rows in zip(draws, *laws, strict=True):
             write_numbers(source.manual_seed(stream(self.job.seed, "draw", t, *salt)), *rows)
         return normals, uniforms
 
@@ -232,7 +233,10 @@ class Functions:
             outputs = job.method.draw(Net(module, *tensors), x, Tape(normals, uniforms))
             return outputs.softmax(-1) if softmax else outputs
 
-        over_turns = vmap(one, in_dims=(None, None, 0, 0))
+        def over_turns(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
+            # `vmap` looks at every tensor that it is given, so it is given only those that differ between draws.
+            turn: Callable[[Tensor, Tensor], Tensor] = vmap(lambda *tape: one(tensors, x, *tape))
+            return turn(normals, uniforms)
 
         def of_one_network(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
             if normals.shape[1] == 1:
