@@ -87,16 +87,16 @@ def compare(
 
 
 @click.command(cls=Command)
-@click.argument("methods", nargs=-1, metavar="[METHOD]...")
+@click.argument("names", nargs=-1, metavar="[SUITE] [METHOD]...")
 @metric_option
-@click.option("--suite", metavar="NAME", help="The suite; needed where the store holds several.")
+@click.option("--suite", metavar="NAME", help="The same as SUITE.")
 @store_option
 @alpha_option
 @correction_option
 @plugin_option
 @json_option
 def rank(
-    methods: Sequence[str],
+    names: Sequence[str],
     metrics: Sequence[str],
     suite: str | None,
     store: str,
@@ -105,13 +105,19 @@ def rank(
     plugins: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ."""
+    """Rank methods (all, or those named) over the datasets of a suite, and test which ranks differ.
+
+    SUITE may be left out where the store holds only one; a first name that is none of a suite in the store is a METHOD.
+    """
     collect_garbage_rarely()
     from bench.stats import Settings
     from bench.stats.text import ranking_answer, ranking_lines
-    from bench.workflow import load_results, rank_methods
+    from bench.workflow import load_results, open_store, rank_methods
 
     settings = Settings(alpha=alpha, correction=_correction(correction))
+    methods = list(names)
+    if suite is None and methods and methods[0] in open_store(store, writable=False).suites():
+        suite = methods.pop(0)
     results = load_results(store, suite, plugins=plugins)
     found = rank_methods(results, methods=methods, metrics=metrics, settings=settings)
     if as_json:

@@ -117,7 +117,7 @@ def needed_on_dataset(
     limit = f"; the dataset has {existing} splits" if existing is not None and (pairs or math.inf) > existing else ""
     return (
         f"not shown to differ from {baseline}: {plural(unclear, 'method')}; to show half a standard "
-        f"deviation over seeds with {settings.power:.0%} probability needs {number}{limit}"
+        f"deviation over seeds with {100 * settings.power:.0f} % probability needs {number}{limit}"
     )
 
 
@@ -178,8 +178,8 @@ def _needed_over_datasets(found: Mapping[str, Against], baseline: str, means: Ar
     needed = pairs_needed(size, spread, target=settings.power, alpha=settings.alpha / len(found), estimated_from=count)
     number = "over 10,000" if needed is None else f"about {needed}"
     return [
-        f"{words}; to show a mean difference of {size:g} standard deviations over seeds with {settings.power:.0%} "
-        f"probability needs {number} such datasets"
+        f"{words}; to show a mean difference of {size:g} standard deviations over seeds with "
+        f"{100 * settings.power:.0f} % probability needs {number} such datasets"
     ]
 
 

@@ -123,6 +123,7 @@ def _cell(view: BoardView, line: EntryView | None) -> TableCell:
     verdict = against.verdict if against is not None and against.verdict != "not shown to differ" else ""
     remark = line.against.remark.partition(" (")[0]
     caveat = remark if verdict and remark.startswith("not ") else ""
-    if view.metric.only_with:  # narrow intervals are no merit of their own
-        caveat = f"read with {view.metric.only_with}" if verdict else ""
+    if view.metric.only_with and verdict:  # narrow intervals are no merit of their own: neither better nor worse
+        verdict = "lower" if (verdict == "better") == (view.metric.direction == "lower") else "higher"
+        caveat = f"read with {view.metric.only_with}"
     return TableCell(line, number, line.place == "1" and view.leads, verdict, caveat)

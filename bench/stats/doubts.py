@@ -38,7 +38,7 @@ def _signs(row: DatasetComparison) -> str:
     if math.isnan(row.sign_p):
         return "too few pairs for a sign test"
     return (
-        f"sign test of the median: A is better in {row.better_probability:.0%} of the pairs, "
+        f"sign test of the median: A is better in {100 * row.better_probability:.0f} % of the pairs, "
         f"p = {row.sign_p_adjusted:.3g} after the same correction"
     )
 

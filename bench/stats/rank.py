@@ -251,7 +251,9 @@ def _lost_shares(grid: Grid, names: Sequence[str], states: States) -> dict[str, 
 
 
 def _how_lost(share: float) -> str:
-    return "diverged in every cell" if share == 1.0 else f"diverged or became infinite in {share:.0%} of its cells"
+    return (
+        "diverged in every cell" if share == 1.0 else f"diverged or became infinite in {100 * share:.0f} % of its cells"
+    )
 
 
 def _floats(pair: tuple[Array, Array]) -> tuple[float, float]:

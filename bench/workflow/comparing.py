@@ -78,7 +78,7 @@ def rank_methods(
                 raise
             left_out.append(str(error))  # of the suite's metrics, some have one dataset only
     if not rankings:
-        raise UserError(f"suite {results.suite}: nothing to rank: {'; '.join(left_out) or 'no results'}")
+        raise UserError(f"suite {results.suite}: nothing to rank: {'; '.join(dict.fromkeys(left_out)) or 'no results'}")
     return Rankings(tuple(rankings), tuple(left_out))
 
 

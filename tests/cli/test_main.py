@@ -46,7 +46,7 @@ def test_list_alone_counts_what_each_list_has(call: Command) -> None:
 
 
 def test_a_suite_is_an_argument_or_an_option_of_every_command() -> None:
-    """Two have no place for the argument: names without an option are methods of rank, and the folder of submit."""
+    """In rank it stands before the names of methods, as test_stats.py shows; submit takes a folder alone."""
     for name, command in app.commands.items():
         options = {text for parameter in command.params for text in parameter.opts}
         if {"suite", "suites", "--suite"} & options and name not in {"rank", "submit"}:

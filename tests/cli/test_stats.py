@@ -121,6 +121,13 @@ def test_the_answer_comes_first(path: str, call: Call) -> None:
     assert all_of_them.splitlines()[0] == "suite tiny, 7 datasets: alpha against gamma is better by rmse"
     ranked = call("rank", "alpha", "gamma", "--store", path, "--metric", "rmse")[1]
     assert ranked.splitlines()[0] == "suite tiny: alpha leads by rmse (all others shown behind)"
+    assert call("rank", "tiny", "alpha", "gamma", "--store", path, "--metric", "rmse")[1] == ranked
+
+
+def test_a_mistake_that_concerns_every_metric_is_told_once(path: str, call: Call) -> None:
+    code, _, err = call("rank", "tiny", "nobody", "--store", path)
+    assert code == 2
+    assert err.count("unknown method 'nobody'") == 1
 
 
 def test_rank(path: str, call: Call) -> None:

@@ -98,7 +98,7 @@ def test_a_board_says_what_would_be_needed_to_decide(store: Store) -> None:
     fill(store, steps(METHODS, gap=0.0, noise=1.0), methods=METHODS, seeds=8, baseline="b")
     (note,) = [note for note in board_of(store).notes if "needs" in note]
     assert note.startswith(
-        "not shown to differ from b: 3 methods; to show half a standard deviation over seeds with 80%"
+        "not shown to differ from b: 3 methods; to show half a standard deviation over seeds with 80 %"
     )
     assert int(note.split(" needs ")[1].split()[0]) > 60
 

@@ -80,6 +80,7 @@ def test_a_narrow_interval_is_never_highlighted(store: Store) -> None:
         if not table.overall:
             assert {metric: cell.won for metric, cell in first.items()} == {"rmse": True, "mpiw": False}
             assert first["mpiw"].caveat.startswith("read with picp")
+            assert (first["rmse"].verdict, first["mpiw"].verdict) == ("better", "lower")
     (overall,) = (view for view in boards if view.overall and view.board.metric == "mpiw")
     assert not any(cell.won for line in overall.lines for cell in line.places)
 

@@ -11,6 +11,7 @@ from scipy import stats as scipy_stats
 
 from bench.api import Facts, Figure, Report, Section, Table, Text
 from bench.plugins.registry import Registry
+from bench.reports._answers import _signed
 from bench.reports._cost_figure import unbeaten
 from bench.reports._costs import method_costs
 from bench.reports._forest import forest
@@ -163,6 +164,25 @@ def test_sentences_say_who_is_better_at_what_cost_and_what_could_not_be_seen(sto
     assert "best mean good, 0.9" in text
     same = answers["Selection: aurc ↓"]
     assert same.startswith("No method was shown to be better or worse than base")
+
+
+def test_a_verdict_on_one_dataset_names_it_and_a_tiny_mean_is_a_bound(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        """Good gains 0.05 on the first dataset and loses as much in one seed and more of the second."""
+        noise = np.random.default_rng([seed, *method.encode(), *dataset.encode()]).normal()
+        gain = {("one", "good"): 0.05, ("two", "good"): -0.05}.get((dataset, method), 0.0)
+        return {"accuracy": 0.8 + gain + noise * (0.001 if dataset == "one" else 0.08)}
+
+    results = stored(store, value, ("one", "two"), ("base", "good"), metrics=("accuracy",))
+    answers = next(b.facts for b in section("overview", results).blocks if isinstance(b, Facts))
+    text = answers["Prediction: accuracy ↑"]
+    means = results.frame.groupby(["method", "dataset"])["value"].mean()
+    there = means["good", "one"] - means["base", "one"]
+    assert f"Better than base: good (on 1 of 2 datasets: {there:+.4f} on one, " in text
+    assert " on average)" in text
+    assert _signed(0.0004, 3, "") == "by less than 0.001"
+    assert _signed(-0.04, 1, " %") == "by less than 0.1 %"
+    assert (_signed(0.0, 2, ""), _signed(-0.5, 1, " %")) == ("0.00", "-0.5 %")
 
 
 def test_without_enough_seeds_there_is_no_mark_no_verdict_and_no_colour(store: Store) -> None:

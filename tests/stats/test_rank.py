@@ -79,7 +79,7 @@ def test_a_method_that_diverged_in_some_cells_is_behind_those_that_did_not(resul
     assert {one.method: one.average_rank for one in found.methods} == pytest.approx(
         {"best": 1.2, "good": 1.9, "bad": 2.9}
     )
-    assert "d0: best diverged or became infinite in 80% of its cells and is last" in found.messages
+    assert "d0: best diverged or became infinite in 80 % of its cells and is last" in found.messages
     assert not any("paired deletion" in message for message in found.messages)
     values["d0", "good"] = ["diverged", *values["d0", "good"][1:]]
     found = rank(results(values)[0], RMSE, cells=results(values)[1])
@@ -95,7 +95,7 @@ def test_infinite_values_are_behind_all_finite_ones(results: Results) -> None:
     assert {one.method: one.average_rank for one in found.methods} == pytest.approx(
         {"best": 1.2, "good": 1.9, "bad": 2.9}
     )
-    assert "d0: best diverged or became infinite in 20% of its cells and is last" in found.messages
+    assert "d0: best diverged or became infinite in 20 % of its cells and is last" in found.messages
 
 
 def test_a_dataset_on_which_every_method_diverged_is_left_out_and_said(results: Results) -> None:
