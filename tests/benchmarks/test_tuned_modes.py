@@ -5,7 +5,7 @@ the fixed mode of an MLP is 6 (MC dropout) and 4 (MCNI) times as fast as its loo
 """
 
 import time
-from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -25,6 +25,7 @@ from bench.training.drawing import Drawing
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, Rows, start
 from bench.training.network_factory import network_factory
+from tests.benchmarks.paired_times import faster, in_turns
 
 # Other processes on the machine do not count.
 CLOCK = HostClock(time.process_time_ns)
@@ -69,15 +70,10 @@ def test_draws_of_a_resnet_are_made_one_by_one_but_at_single_rows(method: Method
 @pytest.mark.parametrize(("method", "least"), [(MCDropout(), 6.0), (MCNIFixed(), 4.0)], ids=["dropout", "noise"])
 def test_a_hundred_draws_of_an_mlp_against_the_loop(method: Method, least: float) -> None:
     drawing = tabular(method, 100)
-    modes = [MODES[name](drawing, Limits()) for name in ("engine", "naive")]
-
-    def seconds(evaluate: Callable[[Any], Any]) -> float:
-        began = time.process_time()
-        evaluate(drawing.x)
-        return time.process_time() - began
-
+    ways = {name: partial(MODES[name](drawing, Limits()).evaluate, drawing.x) for name in ("engine", "naive")}
     with torch.no_grad():
-        rounds = [[seconds(mode.evaluate) for mode in modes] for _ in range(50)]
-    engine, naive = (median(times) for times in zip(*rounds, strict=True))
-    print(f"engine {engine * 1000:.1f} ms, loop {naive * 1000:.1f} ms, {naive / engine:.1f}x")
-    assert naive / engine >= least
+        times = in_turns(ways, "naive")
+    value, text = faster(times, "engine", "naive")
+    engine, naive = (float(median(times[name])) for name in ways)
+    print(f"engine {engine:.1f} ms, loop {naive:.1f} ms, {text} in {len(times['naive'])} rounds")
+    assert value >= least
