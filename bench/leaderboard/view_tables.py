@@ -120,7 +120,7 @@ def _cell(view: BoardView, line: EntryView | None) -> TableCell:
         return TableCell()
     number = "" if is_partial(line.entry) else distance_to_sort(view, line)
     against = line.entry.against
-    verdict = against.verdict if against is not None and against.verdict != "not shown to differ" else ""
+    verdict: str = against.verdict if against is not None and against.verdict != "not shown to differ" else ""
     remark = line.against.remark.partition(" (")[0]
     caveat = remark if verdict and remark.startswith("not ") else ""
     if view.metric.only_with and verdict:  # narrow intervals are no merit of their own: neither better nor worse
