@@ -70,5 +70,5 @@ def test_the_data_of_a_view_have_the_column_too(found: Leaderboard, tmp_path: Pa
         assert values == {method: pair[1] for method, pair in found.recalibrated["made", "classes"].pairs.items()}
         content = json.loads((tmp_path / "data" / name).with_suffix(".json").read_text("utf-8"))
         (one,) = content["recalibrated"]
-        assert (one["metric"], one["correction"], one["repeats"]) == ("ece", "temperature", 5)
+        assert (one["metric"], one["correction"], one["repeats"]) == ("ece", "temperature", SEEDS)
         assert {each["method"]: each["recalibrated"] for each in one["values"]} == values
