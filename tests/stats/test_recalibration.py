@@ -30,7 +30,7 @@ def test_a_column_holds_the_means_before_and_after_over_the_same_repeats() -> No
     assert found.pairs == {"m0": pytest.approx((np.mean(raw), np.mean(scaled)))}  # nothing is kept of m1
     assert found.name == "recalibrated ece"
     assert found.note == (
-        "ece raw → after temperature scaling fitted on the validation rows of the first 5 repeats; "
+        "ece raw → after temperature scaling fitted on the validation rows of the first 3 repeats; "
         "no result of the method itself, and not ranked"
     )
     assert recalibrations(board(2, 2, 3), made.get).column("regression", ["d0", "d1"]) is None
