@@ -171,10 +171,14 @@ class Means:
         """Return a mean; NaN where there is none."""
         return self._values.get((dataset, method, metric), (math.nan, math.nan))[0]
 
-    def text(self, dataset: str, method: str, metric: str) -> str:
-        """Return a mean with its standard deviation over repeats."""
+    def text(self, dataset: str, method: str, metric: str, places: int | None = 3) -> str:
+        """Return a mean with its standard deviation over repeats; without `places` the mean has three digits."""
         mean, deviation = self._values.get((dataset, method, metric), (math.nan, math.nan))
-        return "–" if math.isnan(mean) else f"{mean:.3f} ± {deviation:.3f}"
+        if math.isnan(mean):
+            return "–"
+        if places is None:
+            places = max(0, 2 - math.floor(math.log10(abs(mean) or 1.0)))
+        return f"{mean:.{places}f} ± {deviation:.{places}f}"
 
 
 FindingMaker = Callable[[Exports], Finding | None]

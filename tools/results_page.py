@@ -68,6 +68,9 @@ def which_method(exports: Exports) -> Finding | None:
         f"{probability(first.iman_davenport[1])}). {separated}. So few datasets cannot separate the middle of such a "
         "list; methods with a letter in common were not shown to differ."
     )
+    partial = [str(name) for name in dict.fromkeys(results.cells["method"]) if name not in methods]
+    if partial:
+        text += f" Not ranked, as they accept no table of so many rows: {names(partial)}."
     ranks = {metric: {one.method: one for one in ranking.methods} for metric, ranking in by.items()}
     rows = [
         [

@@ -176,3 +176,22 @@ def test_the_sensitivity_of_the_toy_experiment_varies_what_the_paper_leaves_open
         own = base.methods[method.use or label].options
         assert {**own, **method.options} == {**method.options}, "an option of the paper's is missing"
         assert set(method.options) - set(own) <= {"sigma_gradient", "penalty"}
+
+
+@pytest.mark.parametrize("part", ["leaderboard-sample", "leaderboard-uci-searched"])
+def test_the_suites_of_the_leaderboard_are_alike(part: str) -> None:
+    """The sample has cells of the leaderboard; the searched one differs in its search and in what is searched."""
+    suite, whole = load_suite(part), load_suite("leaderboard-uci")
+    sample = part == "leaderboard-sample"
+    assert suite.datasets.items() <= whole.datasets.items()
+    assert (suite.methods.items() <= whole.methods.items()) if sample else (list(suite.methods) == list(whole.methods))
+    assert (suite.baseline, suite.metrics) == (whole.baseline, whole.metrics)
+    for dataset in suite.datasets:
+        for method in suite.methods:
+            own, other = suite.protocol_for(dataset, method), whole.protocol_for(dataset, method)
+            if not sample:
+                rate, decay = own.training.learning_rate, own.training.weight_decay
+                trained = replace(other.training, learning_rate=rate, weight_decay=decay)
+                other = replace(other, training=trained)
+                own = replace(own, search=other.search, folds=other.folds, search_by=other.search_by, grid=other.grid)
+            assert own == other

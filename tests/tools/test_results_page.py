@@ -12,7 +12,9 @@ from bench.store.store import Store
 from tests.fixtures.results import ENVIRONMENT, save_outcomes
 from tools.findings import Exports, Means, names, number, probability
 from tools.published_results import pack
-from tools.results_page import FINDINGS, page, pair
+from tools.result_tables import PARTS
+from tools.result_tables import page as result_tables_page
+from tools.results_page import EXPORTS, FINDINGS, page, pair
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "index.md"
 DATASETS, SEEDS = [f"set-{k}" for k in range(6)], 12
@@ -21,6 +23,15 @@ DATASETS, SEEDS = [f"set-{k}" for k in range(6)], 12
 @pytest.mark.slow
 def test_the_page_is_the_one_that_the_exports_give() -> None:
     assert PAGE.read_text("utf-8") == page() + "\n"
+
+
+@pytest.mark.slow
+def test_the_tables_of_other_pages_are_those_that_the_exports_give() -> None:
+    with Exports(EXPORTS) as exports:
+        for name, (suite, _) in PARTS.items():
+            assert exports.results(suite) is not None, suite
+            text = (PAGE.parent / name).read_text("utf-8")
+            assert result_tables_page(name, text, exports) == text
 
 
 def made(tmp_path: Path, gain: float) -> tuple[Exports, dict[tuple[str, str, int], float]]:
