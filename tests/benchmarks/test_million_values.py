@@ -28,6 +28,19 @@ print(status, used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
 
 
+def whole_command(arguments: list[str], store: str) -> tuple[float, float, float]:
+    """Run a command and return its seconds, its seconds of the processor with those of children, and its peak in MB."""
+    began = time.perf_counter()
+    whole = [sys.executable, "-c", LAUNCH, sys.executable, "-m", "bench", *arguments, "--store", store]
+    answer = subprocess.run(whole, capture_output=True, text=True, check=True).stdout
+    took = time.perf_counter() - began
+    status, processor, kibibytes = map(float, answer.split())
+    assert status == 0
+    peak = kibibytes * 1024 / 1e6
+    print(f"\nuqbench {' '.join(arguments)}: {took:.1f} s ({processor:.1f} s of the processor), {peak:.0f} MB")
+    return took, processor, peak
+
+
 def metrics_of(task: str) -> list[str]:
     """Return 50 names of metrics that a forecast of the task has, some of them of fewer draws."""
     every = [m for m in catalogue().values() if m.compute is not None and not m.on_request]
@@ -72,13 +85,6 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Store:
 )
 def test_a_command(million: Store, arguments: list[str], seconds: float, megabytes: float, tmp_path: Path) -> None:
     command = [part.replace("OUT", str(tmp_path)) for part in arguments]
-    began = time.perf_counter()
-    whole = [sys.executable, "-c", LAUNCH, sys.executable, "-m", "bench", *command, "--store", str(million.path)]
-    answer = subprocess.run(whole, capture_output=True, text=True, check=True).stdout
-    took = time.perf_counter() - began
-    status, processor, kibibytes = map(float, answer.split())
-    peak = kibibytes * 1024 / 1e6
-    assert status == 0
-    print(f"\nuqbench {' '.join(arguments)}: {took:.1f} s ({processor:.1f} s of the processor), {peak:.0f} MB")
+    took, _, peak = whole_command(command, str(million.path))
     assert took < seconds
     assert peak < megabytes

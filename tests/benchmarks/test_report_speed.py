@@ -1,9 +1,12 @@
 """How long a large report takes, how large it is and how fast it opens: 20 methods, 20 seeds, 12 metrics, predictions.
 
+And how long `uqbench report quick` takes from the start of its process to its end, on an idle machine.
+
 python -m pytest tests/benchmarks/test_report_speed.py -o addopts="--import-mode=importlib" -s
 """
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,6 +21,7 @@ from bench.report.write import write_report
 from bench.spec.cell import Cell, Outcome
 from bench.spec.protocol import Protocol
 from bench.store.store import Store, SuiteRecord
+from tests.benchmarks.test_million_values import whole_command
 
 METHODS, SEEDS, ROWS = 20, 20, 60
 NUMBERS = [
@@ -85,6 +89,15 @@ def _predicted(random: np.random.Generator, observed: np.ndarray, numbers: bool)
         return {**history, "mean": mean, "variance": variance}
     mean = random.dirichlet(np.ones(3), ROWS)
     return {**history, "mean": mean, "variance": np.full(mean.shape, 0.1)}
+
+
+def test_the_report_of_suite_quick(tmp_path: Path) -> None:
+    store = os.environ.get("UQBENCH_QUICK")  # a store that has the suite
+    if store is None:
+        store = str(tmp_path / "quick.db")
+        whole_command(["run", "quick"], store)
+    took, _, _ = whole_command(["report", "quick", "--out", str(tmp_path / "out")], store)
+    assert took < 6.0
 
 
 @pytest.mark.parametrize(("datasets", "megabytes"), [(8, 3.0), (20, 5.0)])
