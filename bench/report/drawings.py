@@ -21,7 +21,7 @@ from bench.report.figures import Image, draw_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BATCH = 3  # figures of one child process: starting it costs a tenth of what drawing one does
+BATCH = 3  # figures of one child process: several, because a start costs time, and few, because the last is waited for
 
 
 @dataclass(eq=False)

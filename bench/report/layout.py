@@ -39,7 +39,7 @@ def keep_labels(figure: "Figure") -> None:
 def ticks_measured_once(figure: "Figure") -> Iterator[None]:
     """Compute the ticks of an axis and the extents of their labels only where its limits, place or resolution changed.
 
-    matplotlib computes them anew for each spine, title and label that stands beside them, eight times per layout.
+    matplotlib computes them anew for each spine, title and label that stands beside them.
     """
     with ExitStack() as added:
         for axes in figure.axes:
