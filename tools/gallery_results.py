@@ -3,7 +3,7 @@
     python -m tools.gallery_results gallery.db docs/gallery/results.tar.xz
 
 Arrays are kept of the first seeds alone, and values of the metrics that a suite names and that figures read. Values are
-in single precision; means and variances of predictions have four digits. All predictions are kept of one small suite.
+in single precision; means and variances of predictions have three digits. All predictions are kept of one small suite.
 """
 
 import argparse
@@ -36,7 +36,7 @@ ARRAYS = {
     "latency-digits": 1,
 }  # seeds with arrays; none of other suites
 READ = {"ece", "quantile_error", "quantile_error_noise", "flip_level", "mutual_information", "predictive_entropy"}
-ROUNDED, BITS = {"mean", "variance"}, 11  # arrays, and the bits of their significands that are kept
+ROUNDED, BITS = {"mean", "variance"}, 9  # arrays, and the bits of their significands that are kept
 CONDITIONED = {"latency_forward", "latency_transfer", "latency_total", "latency_scaling", "ood_auroc"}
 STORE = "results.db"  # in the archive, beside the folder of its arrays
 

@@ -21,7 +21,7 @@ class TableCell:
     line: EntryView | None = None  # None: the board of the metric does not have the method
     number: str = ""  # to sort by; '' where it has no value, or not in every repeat
     won: bool = False  # first, where others are not
-    verdict: str = ""  # better or worse than the baseline, where that was shown
+    verdict: str = ""  # better or worse than the baseline, where that was shown; of widths lower or higher
     caveat: str = ""  # that it was not shown, or not tested, for other test rows
 
 
