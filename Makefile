@@ -10,6 +10,7 @@ TEST_PROCESSES ?= $(shell nproc 2>/dev/null || echo 2)
 demo: .venv/installed
 	$(BIN)/uqbench run quick
 	$(BIN)/uqbench report quick --out report
+	@echo "next: '. .venv/bin/activate' makes 'uqbench' a command of this shell; docs/first-report.md goes on at step 3"
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --durations=40
@@ -123,6 +124,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing into .venv, 1.4 GB with torch: this may take some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 

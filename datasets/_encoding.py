@@ -94,7 +94,9 @@ def refuse(table: Table, names: Sequence[str], rules: Rules) -> None:
         name = min(refused, key=lambda each: (refused[each][0], names.index(each)))
         row, count = int(refused[name][0]), sum(map(len, refused.values()))
         gap = missing_cells(table, name)[row]
-        advice = "missing = 'impute'" if gap else "categories = 'one-hot', or dates"
+        gaps = rules.missing == "refuse" and any(missing_cells(table, each).any() for each in refused)
+        advice = "" if gap else "categories = 'one-hot', or dates"
+        advice = ", ".join(part for part in (advice, "missing = 'impute'" if gaps else "") if part)
         raise UserError(f"{not_a_number(table, name, row, count)} (options: {advice}, ignore)")
 
 

@@ -28,7 +28,8 @@ def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], 
     first = f"best mean {best}, {_value(board, best)}" if best and best != baseline else ""
     first = f"best mean {best}, the baseline" if best and best == baseline else first
     if baseline is None or not compared:
-        return _sentence([first, "not tested, as there is no baseline to compare with"])
+        reason = f"{baseline}, the baseline, has no value" if baseline else "there is no baseline to compare with"
+        return _sentence([first, f"not tested, as {reason}"])
     if not any(one.tested for one in compared.values()):
         pairs = max((row.pairs for one in compared.values() for row in one.on.values()), default=0)
         return _sentence([first, f"not tested: {plural(pairs, 'repeat')}, at least {FEWEST} are needed"])

@@ -154,7 +154,8 @@ def _caption(results: Results, own: Sequence[Board], base: str | None) -> str:
         return text
     text += f" %: change from {base}." if any(board.percent for board in own) else ""
     several = ", with the number of datasets" if len(datasets) > 1 else ""
-    return f"{text} {BETTER} better, {WORSE} worse than {base} after correction{several}."
+    marks = f"{BETTER} better, {WORSE} worse than {base} after correction{several}"
+    return f"{text} {marks}; the intervals are of one number each, uncorrected."
 
 
 def _widths(one: Standing) -> tuple[float, float]:

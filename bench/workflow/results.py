@@ -29,7 +29,7 @@ def load_results(
     if not names:
         raise UserError(f"{where}: no results yet; make some with 'uqbench run SUITE'")
     if suite is None and len(names) > 1:
-        raise UserError(f"{where} holds several suites; name one of {', '.join(names)}")
+        raise UserError(f"{where} holds several suites; name one with --suite: {', '.join(names)}")
     if suite is not None and suite not in names:
         raise unknown_name("suite", suite, names, where)
     with using_metrics(registry_of(plugins).metrics):

@@ -156,7 +156,7 @@ def test_several_suites_need_a_name(path: str, call: Call) -> None:
         fill(store, "large")
     code, _, err = call("compare", "alpha", "beta", "--store", path)
     assert code == 2
-    assert err.endswith("holds several suites; name one of large, tiny\n")
+    assert err.endswith("holds several suites; name one with --suite: large, tiny\n")
     code, out, _ = call("compare", "alpha", "beta", "--store", path, "--suite", "tiny", "--metric", "rmse")
     assert code == 0
     assert out.startswith("suite tiny, 7 datasets: ")

@@ -235,6 +235,7 @@ def test_the_same_table_in_either_file_has_the_same_rows(kind: str, task: str, t
     ("options", "expected"),
     [
         ({}, "line 2, column 'kind': 'none' is not a finite number"),
+        ({}, "categories = 'one-hot', or dates, missing = 'impute', ignore"),
         ({"missing": "impute"}, "categories = 'one-hot', or dates"),
         ({"categories": "one-hot"}, "missing = 'impute'"),
         (

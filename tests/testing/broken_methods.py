@@ -153,6 +153,16 @@ class ReadsInVain(Method):
 
 
 @dataclass(frozen=True)
+class RareMask(Method):
+    """Is right: one draw in twenty-five is another function."""
+
+    spread = "aleatoric"
+
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        return net(x) + (tape.uniform(()) < 0.04)
+
+
+@dataclass(frozen=True)
 class RarelyFinite(Broken):
     """Breaks many-draws: one number in 900 is fatal."""
 

@@ -83,6 +83,11 @@ def test_a_check_finds_its_fault_and_no_other(name: str) -> None:
     assert len(found[name].split()) > 6, "a failure says what to do"
 
 
+def test_draws_that_seldom_differ_do_differ() -> None:
+    (verdict,) = verify(broken.RareMask(), ["draws-differ"])
+    assert verdict.state == "ok", verdict.message
+
+
 @pytest.mark.parametrize(
     ("look", "message"),
     [("blue", "look is 'blue'; write look = Look("), (Look("red", ":", "h", filled=False), "an open marker means")],
