@@ -1,5 +1,6 @@
 """Metrics without a better, from the store to every page: shown and described, never ranked, compared or gated."""
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -132,8 +133,10 @@ def test_the_description_has_their_means_and_the_number_of_draws(store: Store) -
     assert not first.bold
     rows = results.frame[(results.frame["dataset"] == "one") & (results.frame["metric"] == "mutual_information")]
     means = rows.groupby("method")["value"].mean()
+    deviations = rows.groupby("method")["value"].std()
+    places = {m: 1 - math.floor(math.log10(deviations[m])) for m in deviations.index}  # two digits of the deviation
     assert first.data["mutual_information"].tolist() == [
-        f"{means[m]:.4g} ± {rows[rows['method'] == m]['value'].std():.2g}" for m in first.data["method"]
+        f"{means[m]:.{places[m]}f} ± {deviations[m]:.{places[m]}f}" for m in first.data["method"]
     ]
 
 

@@ -254,7 +254,7 @@ def test_skew_outliers_and_failures_are_told_beside_the_verdict(one: Callable[..
     assert f"p = {p:.3g}" in note
     assert "2 of 20 differences are outliers" in note
     assert "skewed" in note
-    assert f"A is better in {(d < 0).mean():.0%} of the pairs" in note
+    assert f"A is better in {100 * (d < 0).mean():.0f} % of the pairs" in note
     overlapping = one(base + d, base, same_rows=False)
     assert math.isnan(overlapping.sign_p)
     assert any("no sign test" in message for message in overlapping.messages)

@@ -6,6 +6,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,10 @@ def test_the_site_is_built_from_the_exports_and_the_submissions(tmp_path: Path) 
         document.append(f'[[predictions]]\nfile = "predictions-{split}.npz"\nsplit = {split}\ndata = "{one["data"]}"\n')
     (sent / "submission.toml").write_text("\n".join(document), "utf-8")
 
-    page, found = build_site(EXPORTS, tmp_path / "submissions", tmp_path / "site")
+    exports = tmp_path / "exports"  # one of them: all take a quarter of a minute more
+    exports.mkdir()
+    copyfile(EXPORTS / "quick.tar.xz", exports / "quick.tar.xz")
+    page, found = build_site(exports, tmp_path / "submissions", tmp_path / "site")
     assert page.is_file()
     assert len(found.rows) > 50
     # A submission that is scored in a tree with changes is not listed, as any other row.
@@ -151,7 +155,7 @@ def test_the_site_is_built_from_the_exports_and_the_submissions(tmp_path: Path) 
     written = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))
     boards = [one for one in written["boards"] if (one["dataset"], one["metric"]) == ("diabetes", "rmse")]
     means = {entry["method"]: entry["mean"] for entry in boards[0]["entries"]}
-    with merged(EXPORTS) as store:
+    with merged(exports) as store:
         values = [row for row in store.values("quick") if (row["dataset"], row["metric"]) == ("diabetes", "rmse")]
     for method in ("mc-dropout", "deep-ensemble", "laplace"):
         assert means[method] == pytest.approx(np.mean([row["value"] for row in values if row["method"] == method]))

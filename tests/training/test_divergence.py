@@ -71,7 +71,7 @@ CASES = [
     (RootOfZero(), r"epoch 1, step 1: the gradient of layers.1.bias, though the loss was [0-9.]+$"),
     (BadUpdate(), r"epoch 2, step 6: layers.0.bias after update"),
     (BadMemory(), r"after epoch 1, step 6: the result of remember"),
-    (BadLayer(), r"epoch 1, step 1: the outputs of layer 'layers.0' \(Linear\)"),
+    (BadLayer(), r"epoch 1, step 1: the outputs of layer 'layers.0' \(Dense\)"),
 ]
 
 
