@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 README_SUITE, README_FIGURE = "gallery", "gallery-intervals-toy"  # where methods differ at first glance
-WIDTH, MOST_HEIGHT = 1120, 1000  # of a picture, in pixels
+WIDTH, MOST_HEIGHT = 1240, 1000  # of a picture, in pixels
 COLOURS, EXACT = 40, 12  # of a palette, and how many of them are the most frequent ones of the picture as they are
 HEAD = """# Gallery
 
