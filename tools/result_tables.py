@@ -4,12 +4,13 @@ python -m tools.result_tables docs/results
 """
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.store.results import StoredResults
 from bench.text_tables import markdown_table
-from tools.findings import Exports, Means, number
+from tools.findings import Exports, Means
 from tools.pages import replace_part
 from tools.results_page import EXPORTS
 
@@ -33,7 +34,7 @@ def by_method(results: StoredResults, columns: Sequence[tuple[str, str]]) -> lis
 
 
 def _three(value: float) -> str:
-    return number(value) if value != value else f"{value:.3f}"  # noqa: PLR0124  # NaN is a dash
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
 def _severities(metric: str, title: str, *, clean: bool = True) -> list[tuple[str, str]]:

@@ -34,7 +34,7 @@ def test_the_tables_of_other_pages_are_those_that_the_exports_give() -> None:
             assert result_tables_page(name, text, exports) == text
 
 
-def made(tmp_path: Path, gain: float) -> tuple[Exports, dict[tuple[str, str, int], float]]:
+def exports_of_two_methods(tmp_path: Path, gain: float) -> tuple[Exports, dict[tuple[str, str, int], float]]:
     """Return exports of two methods, the second of which is better by `gain` of the spread over seeds."""
     random = np.random.default_rng(3)
     values = {}
@@ -59,7 +59,7 @@ def timing(method: str) -> dict[str, float]:
 
 @pytest.mark.parametrize(("gain", "verdict"), [(1.0, "better"), (-1.0, "worse"), (0.0, "")])
 def test_a_pair_is_told_by_its_verdicts_and_means(gain: float, verdict: str, tmp_path: Path) -> None:
-    exports, values = made(tmp_path, gain)
+    exports, values = exports_of_two_methods(tmp_path, gain)
     with exports:
         found = pair(exports, "Title", "better", "plain", ("rmse",), "Why.", "made")
     assert found is not None
@@ -79,7 +79,7 @@ def test_a_pair_is_told_by_its_verdicts_and_means(gain: float, verdict: str, tmp
 
 
 def test_findings_without_their_suite_are_left_out(tmp_path: Path) -> None:
-    exports, _ = made(tmp_path, 1.0)
+    exports, _ = exports_of_two_methods(tmp_path, 1.0)
     with exports:
         assert [make(exports) for make in FINDINGS] == [None] * len(FINDINGS)
         results = exports.results("made")
