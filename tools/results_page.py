@@ -70,7 +70,7 @@ def which_method(exports: Exports) -> Finding | None:
     )
     partial = [str(name) for name in dict.fromkeys(results.cells["method"]) if name not in methods]
     if partial:
-        text += f" Not ranked, as they accept no table of so many rows: {names(partial)}."
+        text += f" Without a result on some dataset, and so not ranked: {names(partial)}."
     ranks = {metric: {one.method: one for one in ranking.methods} for metric, ranking in by.items()}
     rows = [
         [

@@ -71,7 +71,7 @@ class StoredResults:
     def forget(self) -> None:
         """Free what was read so far; it is read again where it is asked for."""
         self._frames.forget(self.suite)
-        for name in ("columns", "cells", "remarks", "rescored", "_files_of_predictions"):
+        for name in ("columns", "cells", "remarks", "rescored", "corrected", "_files_of_predictions"):
             vars(self).pop(name, None)
         self._arrays, self._held = {}, 0
 
