@@ -3,8 +3,8 @@
 Members that can share a graph form a group. A group has a fixed number of *slots*; each slot trains one member, and
 when a member stops (last epoch, early stopping, divergence) the next one takes its slot. So shapes stay the same for
 the compiler, memory is bounded by the slots, and a study may have thousands of members. When no member waits and few
-slots are busy, the stack is compacted. A compiled step has so little overhead that its stack is small, always of the
-same size and never compacted: one graph serves a search, its final fit and every tail.
+slots are busy, the stack is compacted. A compiled stack has one of two sizes, so that two graphs serve a search, its
+final fit and every tail: wide while a queue keeps it full, and narrow otherwise.
 
 Small networks, whose cost is overhead, run *stacked* (`vmap` over the slots, traced, compiled where it pays); large
 ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
@@ -28,7 +28,7 @@ from bench.training import checkpoints
 from bench.training.compiled_graphs import compiler_found
 from bench.training.feed import Feed
 from bench.training.flops import Cost
-from bench.training.forms import TRACED, Form
+from bench.training.forms import TRACED, Form, compiled_slots
 from bench.training.guards import place_of
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, advance, remember, remembers, start
@@ -87,9 +87,14 @@ class Stack:
         self.compiling = form.compiled and compiler_found() if limits.compiling is None else limits.compiling
         # A stack of one would use other kernels than a larger one and differ in the last bit.
         fits = max(2, min(limits.slots, limits.bytes // max(1, cost.step_bytes)))
-        # Two compiled graphs of different sizes may differ in the last bit: all have the same, whoever is in them.
-        count = min(fits, form.slots) if self.compiling else max(2, min(fits, len(members)))
         self.team_size = self.model.team.size if self.model.team is not None else 1
+        # Slots of a compiled stack for which no member waits.
+        self.narrow = 1 if large else max(self.team_size, min(fits, form.slots))
+        if self.compiling:
+            known = not self.validated and len({member.training.epochs for member in members}) == 1
+            count = compiled_slots(form, fits, len(members), cost.step_bytes, lengths_known=known)
+        else:
+            count = max(2, min(fits, len(members)))
         if large and self.team_size > 1:
             raise UserError(
                 "stop_together is for networks that are trained side by side: those of this search are so large that "
@@ -297,7 +302,7 @@ class Stack:
         source = self.best if restored else last
         params, buffers, memory = ({name: t[place].clone() for name, t in source[part].items()} for part in NETWORK)
         loss, best = slot.history[-1][0], slot.best if restored else None
-        form = Form(True, len(self.slots)) if self.call.compiling else TRACED
+        form = Form(True, self.narrow) if self.call.compiling else TRACED
         return Fitted(slot.module, params, buffers, memory, status, form, slot.epoch, loss, best, slot.history)
 
     def _parts(self) -> dict[str, dict[str, Tensor]]:
@@ -331,14 +336,16 @@ class Stack:
         return True
 
     def _compact(self) -> None:
+        """Give up slots that no member will need."""
         busy = [place for place, slot in enumerate(self.slots) if slot is not None]
-        if self.waiting or not busy or len(self.slots) <= 2 or len(busy) > len(self.slots) // 4:
+        # Traced, at least two: see the comment on a stack of one.
+        size = self.narrow if self.compiling else max(2, len(busy))
+        few = size if self.compiling else len(self.slots) // 4
+        if self.large or self.waiting or not busy or len(busy) > few or len(self.slots) <= size:
             return
-        if self.compiling:  # the size of a compiled stack is fixed
-            return
-        # At least two: see the comment on a stack of one.
-        places = (busy + [p for p in range(len(self.slots)) if p not in busy])[: max(2, len(busy))]
+        places = (busy + [p for p in range(len(self.slots)) if p not in busy])[:size]
         self.slots = [self.slots[p] for p in places]
-        self.columns = pytree.tree_map(lambda t: t[places].contiguous(), self.columns)
-        self.best = pytree.tree_map(lambda t: t[places].contiguous(), self.best)
+        self.columns, self.best = (
+            pytree.tree_map(lambda t: self._own_memory(t[places]), tensors) for tensors in (self.columns, self.best)
+        )
         self.call.clear()

@@ -26,6 +26,7 @@ from bench.run import worker
 from bench.run.driver import RunSettings, rerun
 from bench.run.executors.dask import ClusterExecutor
 from bench.run.executors.local import SPAWN
+from bench.run.monitor import Monitor
 from bench.run.worker import Message, WorkOrder
 from bench.spec.cell import Cell, Outcome
 from bench.store.store import Store
@@ -65,6 +66,22 @@ def serve_workers(pipe: Connection, count: int) -> None:
         pipe.recv()
 
 
+class MachineTimes(Monitor):
+    """Follows how busy the machine is from the first stored cell to the last: not while processes start and end."""
+
+    def __init__(self) -> None:
+        self.first = self.last = (0, 0)
+
+    def cell_done(self, cell: Cell, outcome: Outcome | None) -> None:
+        self.last = busy_and_idle()
+        self.first = self.first if self.first[0] else self.last
+
+    @property
+    def busy(self) -> float:
+        busy, idle = (last - first for last, first in zip(self.last, self.first, strict=True))
+        return busy / max(1, busy + idle)
+
+
 def drive(url: str, count: int, per_order: int, begin: float, workers: int = 8) -> dict[str, Any]:
     """Be a driver with workers of its own; say what it did and from when to when."""
     from bench.plugins.registry import Registry
@@ -75,11 +92,12 @@ def drive(url: str, count: int, per_order: int, begin: float, workers: int = 8) 
     cluster.start()
     address = pipe.recv()
     time.sleep(max(0.0, begin - time.time()))
-    began, processor = time.time(), time.process_time()
-    summary = rerun(cells, registry, store, RunSettings(executor=ClusterExecutor(address, workers)))
+    began, processor, monitor = time.time(), time.process_time(), MachineTimes()
+    settings = RunSettings(executor=ClusterExecutor(address, workers))
+    summary = rerun(cells, registry, store, settings, monitor)
     spent = time.process_time() - processor
     cluster.kill()
-    return {"stored": summary.stored, "began": began, "processor": spent}
+    return {"stored": summary.stored, "began": began, "processor": spent, "busy": monitor.busy}
 
 
 @pytest.fixture(scope="module")
@@ -96,19 +114,17 @@ def measure(url: str, drivers: int, count: int, per_order: int) -> float:
     processes = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) for _ in range(drivers)
     ]
-    time.sleep(max(0.0, begin - time.time()))
-    before = busy_and_idle()
     found = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
-    busy, idle = (after - earlier for after, earlier in zip(busy_and_idle(), before, strict=True))
     assert sum(one["stored"] for one in found) == count
     with Store(url) as store, store.database.reading() as connection:
         stored, last = connection.execute(select(func.count(), func.max(table.c.finished))).one()
     assert stored == count
     speed = float(count / (last - min(one["began"] for one in found)))
     processor = 1e3 * sum(one["processor"] for one in found) / count
+    busy = sum(one["busy"] for one in found) / drivers
     print(
         f"{drivers} driver(s), {per_order} cells per order: {speed:,.0f} cells/s, {processor:.2f} ms of the drivers' "
-        f"processor per cell, processors of the machine busy {busy / (busy + idle):.0%}"
+        f"processor per cell, processors of the machine busy {busy:.0%}"
     )
     return speed
 

@@ -18,7 +18,7 @@ from bench.machine.compiled_cache import VARIABLE, compiled_folder, prune
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_learned import MCNILearned
-from bench.training import compiled_graphs
+from bench.training import compiled_graphs, forms
 from bench.training.compiled_graphs import compiled, compiler_found
 from bench.training.forms import TRACED, Form
 from bench.training.limits import Limits
@@ -167,6 +167,25 @@ def test_members_of_a_compiled_stack_are_as_they_are_alone(
         assert one.form == TRACED
         for key, value in one.params.items():
             torch.testing.assert_close(other.params[key], value, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", [Deterministic(), MCNILearned()])
+def test_a_wide_stack_of_a_long_queue_changes_no_bit(
+    method: Deterministic, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is wide while members wait and narrow in the tail; those that were in both are as they are alone."""
+    monkeypatch.setattr(forms, "WIDE_SLOTS", 41)
+    limits = Limits(compiling=True)
+    members = [member(method, seed, epochs=2 + seed % 5 + 4 * (seed % 41 == 7)) for seed in range(4 * 41)]
+    with counted() as usage:
+        crowd = fit_in_order(members, limits)
+    assert usage.slot_steps % 32, "the stack was never wide"
+    assert usage.slot_steps % 41, "the stack was never narrow"
+    assert {one.form for one in crowd} == {Form(compiled=True)}
+    for place in (0, 47, 127, 159):
+        alone = fit_in_order([members[place]], limits)[0]
+        for key, value in alone.params.items():
+            assert torch.equal(value, crowd[place].params[key])
 
 
 def test_one_graph_serves_epochs_of_every_length(member: MakeMember, fit_in_order: FitInOrder, own_cache: Path) -> None:

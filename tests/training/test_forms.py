@@ -1,6 +1,7 @@
 """The form of a training: which one pays, and that it is a property of the cell."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,16 @@ from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.run.job import Job
 from bench.spec.protocol import Protocol, Training
-from bench.training.forms import TRACED, Form, expected_steps, form_that_pays, read_form
+from bench.training.forms import (
+    COMPILED_SLOTS,
+    TRACED,
+    WIDE_SLOTS,
+    Form,
+    compiled_slots,
+    expected_steps,
+    form_that_pays,
+    read_form,
+)
 
 SEARCH = Training(epochs=2000, patience=3, batch=32)
 
@@ -49,3 +59,15 @@ def test_all_networks_of_a_cell_have_the_form_of_its_slowest_learner() -> None:
         assert Job(method, slow, split, 0, space=space).form == Form(compiled=True)
         assert Job(method, replace(slow, search="none", grid={}), split, 0).form == TRACED
         assert Job(method, slow, split, 0, form=TRACED).form == TRACED, "a recorded form is repeated"
+
+
+def test_a_compiled_stack_is_wide_where_a_queue_keeps_it_full() -> None:
+    form = Form(compiled=True)
+    wide = partial(compiled_slots, form, 128, step_bytes=60_000)
+    assert wide(members=600, lengths_known=False) == WIDE_SLOTS
+    assert wide(members=120, lengths_known=False) == COMPILED_SLOTS  # slow learners would have it for themselves
+    assert wide(members=120, lengths_known=True) == WIDE_SLOTS
+    assert wide(members=130, lengths_known=True) == COMPILED_SLOTS  # ten of them would have it for themselves
+    assert compiled_slots(form, 128, 600, 10**6, lengths_known=False) == COMPILED_SLOTS  # leaves the cache
+    assert compiled_slots(form, 60, 600, 60_000, lengths_known=False) == COMPILED_SLOTS  # after running out of memory
+    assert compiled_slots(Form(compiled=True, slots=8), 128, 600, 60_000, lengths_known=False) == 8  # as recorded
