@@ -11,7 +11,7 @@ cache: a run that compiled a graph is repeated.
     UQBENCH_SETS=boston,yacht       these sets; all but protein where it is not given, for protein takes hours in all
     UQBENCH_METHODS=mc-dropout      these methods
     UQBENCH_COLD=1                  every cell also from an empty compile cache
-    UQBENCH_TABLE=rows.jsonl        rows are added to this file; python -m tests.benchmarks.uci_table prints its table
+    UQBENCH_TABLE=rows.jsonl        rows are added to this file; python -m tools.speed_table makes its tables
     UQBENCH_JAX_PYTHON=PATH         the Python that has JAX, where it is not this one
     UQBENCH_JAX_STEPS=20000000      steps of all members of a search after which JAX ends; 5,000,000 if not given
 """
@@ -33,7 +33,7 @@ from torch import nn
 from bench.machine.data_files import find_file
 from tests.benchmarks.ordinary_loop import new_module, new_optimizer
 from tests.benchmarks.uci_cell import starts
-from tests.benchmarks.uci_table import Row, markdown
+from tools.speed_table import Row, large, large_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = ("boston", "concrete", "energy", "kin8nm", "power", "wine-red", "yacht")
@@ -100,11 +100,12 @@ def test_suite_uci_cell_by_cell(tmp_path: Path, has_jax: bool) -> None:
             folder = tmp_path / f"{dataset}-{method}"
             folder.mkdir()
             rows.append(measured_row(dataset, method, folder, has_jax))
-            print(f"\n{markdown(rows[-1:])}" if len(rows) == 1 else markdown(rows[-1:]).splitlines()[2], flush=True)
+            lines = large_table(rows[-1:])
+            print("\n".join(["", *lines] if len(rows) == 1 else lines[2:]), flush=True)
             if path := os.environ.get("UQBENCH_TABLE"):
                 with Path(path).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    print(f"\n{markdown(rows)}")
+    print(f"\n{large(rows)}")
 
 
 @pytest.mark.usefixtures("one_core")
