@@ -28,10 +28,12 @@ from bench.metrics.recalibration import RAW
 from bench.plugins.registry import Registry
 from bench.stats.recalibration import SCALINGS, recalibration_frame
 from bench.store.address import parse_address
+from bench.store.database import insert_rows
 from bench.store.merge import merge
 from bench.store.recalibrated import COLUMNS, write_recalibrated
 from bench.store.results import StoredResults
 from bench.store.store import Store
+from bench.store.tables import metrics
 from bench.submissions.entry import enter
 from bench.submissions.scoring import score_submission
 from bench.workflow import write_leaderboard
@@ -107,7 +109,7 @@ def reduce_to(path: Path, suites: Sequence[str]) -> None:
 
 @contextmanager
 def merged(exports: Path) -> Iterator[Store]:
-    """Yield a store with the results of all exports of a folder."""
+    """Yield a store with the results of all exports of a folder; two may have other metrics of the same cell."""
     archives = sorted(exports.glob("*.tar.xz"))
     if not archives:
         raise UserError(f"{exports}: no exports (*.tar.xz); 'python -m tools.published_results pack' writes one")
@@ -115,9 +117,13 @@ def merged(exports: Path) -> Iterator[Store]:
         for archive in archives:
             with unpacked(archive) as other:
                 done = merge(store, other)
-            if done.conflicts:
-                cells = plural(len(done.conflicts), "cell")
-                raise UserError(f"{archive}: {cells} with other values than in another export")
+            differ = {one.key for one in done.conflicts if one.here is not None and one.there is not None}
+            if differ:
+                raise UserError(f"{archive}: {plural(len(differ), 'cell')} with other values than in another export")
+            lacking = [one for one in done.conflicts if one.here is None]
+            rows = [{"key": one.key, "metric": one.what, "value": one.there} for one in lacking]
+            if rows:
+                store.database.write(partial(insert_rows, table=metrics, rows=rows))
         yield store
 
 

@@ -125,6 +125,15 @@ def test_two_exports_with_other_values_are_refused(source: Path, tmp_path: Path)
         pass
 
 
+@pytest.mark.parametrize("few", ["a", "c"])
+def test_two_exports_may_have_other_metrics_of_the_same_cells(few: str, source: Path, tmp_path: Path) -> None:
+    """The first that is read, or the second, has some of the metrics alone."""
+    pack(str(source), tmp_path / "b.tar.xz", ["shift-digits"])
+    pack(str(source), tmp_path / f"{few}.tar.xz", ["shift-digits"], shown=True)
+    with Store(str(source), writable=False) as store, merged(tmp_path) as exported:
+        assert content(exported, "shift-digits") == content(store, "shift-digits")
+
+
 def test_mistakes_are_one_line(source: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no exports \(\*\.tar\.xz\)"), merged(tmp_path):
         pass
