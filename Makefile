@@ -72,7 +72,7 @@ docs: pages
 site: .venv/installed-test
 	$(BIN)/python -m tools.published_results site results submissions build/leaderboard
 
-# What the exports in results/ say, docs/results/index.md, and the tables of other pages there.
+# What the exports in results/ say, docs/results/index.md, and the numbers of other pages there.
 findings: .venv/installed-test
 	$(BIN)/python -m tools.results_page docs/results/index.md
 	$(BIN)/python -m tools.result_tables docs/results

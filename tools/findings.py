@@ -1,5 +1,6 @@
 """What comparisons and rankings of exported results say, in sentences and tables whose numbers are all computed."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,10 @@ from typing import Self
 
 import pandas as pd
 
+from bench.api import Section
 from bench.counts import plural
+from bench.errors import UserError
+from bench.plugins.registry import Registry
 from bench.stats import Comparison, DatasetComparison, Ranking
 from bench.store.results import StoredResults
 from bench.text_tables import markdown_table
@@ -41,6 +45,7 @@ class Exports:
         self._stack = ExitStack()
         self.store = self._stack.enter_context(merged(folder))
         self._results: dict[str, StoredResults] = {}
+        self._sections: dict[tuple[str, str], Section] = {}
         self._known: dict[tuple[str, ...], Comparison | Ranking] = {}
 
     def __enter__(self) -> Self:
@@ -56,6 +61,20 @@ class Exports:
                 return None
             self._results[suite] = StoredResults(self.store, suite)
         return self._results[suite]
+
+    def required(self, suite: str) -> StoredResults:
+        """Return the results of a suite that a page cannot do without."""
+        if (found := self.results(suite)) is None:
+            raise UserError(f"no export has the suite '{suite}'; 'python -m tools.published_results pack' writes one")
+        return found
+
+    def section(self, suite: str, report: str) -> Section:
+        """Return what a report plug-in writes on a suite."""
+        if (suite, report) not in self._sections:
+            section = Registry().make("report", report, {}).section(self.required(suite))
+            assert isinstance(section, Section), f"{report} has nothing to say on {suite}"
+            self._sections[suite, report] = section
+        return self._sections[suite, report]
 
     def comparison(self, results: StoredResults, a: str, b: str, metric: str) -> Comparison:
         """Return method a against b by one metric: all datasets are one family of tests."""
@@ -148,6 +167,17 @@ def relative_cost(results: StoredResults, base: str) -> "pd.Series[float]":
     done = results.cells[results.cells["status"] == "ok"]
     seconds = done.groupby(["dataset", "method"])["cpu_seconds"].median().unstack("method")
     return seconds.div(seconds[base], axis=0).median()
+
+
+def run_size(results: StoredResults) -> str:
+    """Return how large a study is, and what it took."""
+    cells = results.cells[results.cells["status"].notna()]
+    counts = (cells[name].nunique() for name in ("method", "dataset", "seed"))
+    words = ", ".join(plural(count, noun) for count, noun in zip(counts, ("method", "dataset", "repeat"), strict=True))
+    facts = [json.loads(text) for text in dict.fromkeys(cells["environment"])]
+    where = dict.fromkeys(f"torch {one['packages']['torch']}, {one['cpu']}" for one in facts)
+    took = f"{cells['cpu_seconds'].sum() / 60:.1f} minutes of processor time"
+    return f"{words}, {plural(len(cells), 'cell')}; {took}, {' and '.join(where)}."
 
 
 class Means:

@@ -1,83 +1,81 @@
-"""Writes the tables of pages in docs/results from the exports in results/: a part of a page between two marks each.
+"""Writes the generated parts of pages in docs/results from the exports in results/: each stands between two marks.
 
-python -m tools.result_tables docs/results
+    python -m tools.result_tables docs/results
+
+A part is a function of the exports. `PAGES` has all of them; a new page is a file with marks and an entry there.
 """
 
 import argparse
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.store.results import StoredResults
-from bench.text_tables import markdown_table
-from tools.findings import Exports, Means
+from tools import ablation_parts, equal_cost_parts, gal_parts, shift_parts, sweep_parts, uci_fixed_parts
+from tools.findings import Exports, run_size
 from tools.pages import replace_part
 from tools.results_page import EXPORTS
 
-
-def by_dataset(results: StoredResults, metric: str) -> list[str]:
-    """Return a table of datasets by methods: mean and standard deviation over repeats."""
-    values = Means(results, [metric])
-    datasets, methods = (list(dict.fromkeys(names)) for names in zip(*values.places, strict=True))
-    rows = [[name, *(values.text(name, method, metric, None) for method in methods)] for name in sorted(datasets)]
-    return markdown_table(["dataset", *methods], rows)
+Part = Callable[[Exports], str]
 
 
-def by_method(results: StoredResults, columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a table of methods by metrics, each with the head of its column: means over repeats, of one dataset."""
-    values = Means(results, [metric for _, metric in columns])
-    rows = [
-        [f"`{method}`", *(_three(values.value(dataset, method, metric)) for _, metric in columns)]
-        for dataset, method in values.places
-    ]
-    return markdown_table(["method", *(head for head, _ in columns)], rows)
+def _size(suite: str) -> Part:
+    return lambda exports: run_size(exports.required(suite))
 
 
-def _three(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
-
-
-def _severities(metric: str, title: str, *, clean: bool = True) -> list[tuple[str, str]]:
-    first = [(f"{title} 0", metric)] if clean else []
-    return [*first, *((f"{title} {level}", f"{metric}@all:{level}") for level in (3, 5))]
-
-
-SHIFT = [*_severities("accuracy", "accuracy"), *_severities("ece", "ECE"), *_severities("brier", "Brier")]
-SHIFT += [("error_auroc 5", "error_auroc@all:5")]
-FOREIGN = ["inverted", "permuted", "uniform-noise"]
-DETECTION = [("severity 5", "ood_auroc@all:5")]
-DETECTION += [(name, f"ood_auroc@{name}") for name in FOREIGN]
-Part = Callable[[StoredResults], list[str]]
-PARTS: dict[str, tuple[str, dict[str, Part]]] = {
-    "uci-fixed.md": ("uci-fixed", {"rmse": lambda results: by_dataset(results, "rmse")}),
-    "shift-digits.md": (
-        "shift-digits",
-        {
-            "scores": lambda results: by_method(results, SHIFT),
-            "detection": lambda results: by_method(results, DETECTION),
-        },
-    ),
+PAGES: Mapping[str, Mapping[str, Part]] = {
+    "equal-cost.md": {
+        "size": _size("equal-cost"),
+        "shown": equal_cost_parts.shown,
+        "learned": equal_cost_parts.against_learned,
+    },
+    "mcni-ablation.md": {
+        "size": _size("mcni-ablation"),
+        "shown": ablation_parts.shown,
+        "variants": ablation_parts.variants,
+    },
+    "shift-digits.md": {
+        "size": _size("shift-digits"),
+        "scores": shift_parts.scores,
+        "detection": shift_parts.detection,
+        "observations": shift_parts.observations,
+    },
+    "toy-sweep.md": {
+        "size": _size("toy-sweep"),
+        "by width": sweep_parts.by_width,
+        "which widths": sweep_parts.which_widths,
+        "learned": sweep_parts.learned,
+        "settings": sweep_parts.settings,
+        "uci size": _size("uci-sweep"),
+        "uci": sweep_parts.uci,
+    },
+    "uci-fixed.md": {
+        "size": _size("uci-fixed"),
+        "rmse": uci_fixed_parts.rmse,
+        "literature": uci_fixed_parts.literature,
+    },
+    "uci-gal.md": {
+        "size": _size("uci-gal"),
+        "rmse": gal_parts.rmse,
+        "log likelihood": gal_parts.log_likelihood,
+        "splits": gal_parts.splits,
+        "chosen": gal_parts.chosen,
+    },
 }
 
 
 def page(name: str, text: str, exports: Exports) -> str:
-    """Return a page with its tables anew."""
-    suite, parts = PARTS[name]
-    results = exports.results(suite)
-    if results is None:
-        return text
-    for part, table in parts.items():
-        text = replace_part(text, part, "\n" + "\n".join(table(results)) + "\n")
+    """Return a page with its generated parts anew."""
+    for part, write in PAGES[name].items():
+        text = replace_part(text, part, f"\n{write(exports)}\n")
     return text
 
 
 def main() -> None:
-    """Write the tables of all pages."""
+    """Write the generated parts of all pages."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=Path, help="docs/results")
     folder = arguments.parse_args().folder
     with Exports(EXPORTS) as exports:
-        for name in PARTS:
+        for name in PAGES:
             path = folder / name
             path.write_text(page(name, path.read_text("utf-8"), exports), "utf-8")
 

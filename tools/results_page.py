@@ -5,15 +5,15 @@
 A finding whose suite has no export is left out. Every number of the page is computed, verdicts and their words too.
 """
 
-import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.api import declaration, stats
 from bench.counts import plural
 from bench.store.results import StoredResults
 from bench.text_tables import markdown_table
 from bench.workflow import recalibrate
+from tools.draw_findings import latency, what_draws_buy
 from tools.findings import (
     Exports,
     Finding,
@@ -23,7 +23,6 @@ from tools.findings import (
     comparison_table,
     names,
     not_shown_to_differ,
-    number,
     probability,
     relative_cost,
 )
@@ -31,16 +30,16 @@ from tools.pages import write_page
 
 EXPORTS = Path(__file__).parents[1] / "results"
 UCI = "leaderboard-uci"
-DRAWN = ("mc-dropout", "mcni-fixed", "mcni-learned", "swag", "bayes-by-backprop")  # whose draws are new functions
 INTRODUCTION = """# What the runs say
 
 *Written by `python -m tools.results_page docs/results/index.md` from the exports in `results/`; edit the tool.*
 
 Each finding has its numbers with 95 % intervals, its test, and the command that shows it. "Better" and "worse" are
 verdicts of paired tests: splits that overlap are corrected for (Nadeau and Bengio), p-values by Holm over the datasets
-of a comparison; over datasets decides Wilcoxon's signed-rank test ([statistics.md](../statistics.md)). That no
-difference was shown does not say that two methods are equal. Other studies: [the MCNI paper](../paper.md),
-[data whose law is known](truth.md)."""
+of a comparison, or over everything that a finding compares; over datasets decides Wilcoxon's signed-rank test
+([statistics.md](../statistics.md)). That no difference was shown does not say that two methods are equal. Times, and
+what is said of means alone, have no test. Other studies: [the MCNI paper](../paper.md), [data whose law is
+known](truth.md), and the other pages of this section."""
 
 
 def complete_methods(results: StoredResults) -> list[str]:
@@ -64,13 +63,25 @@ def which_method(exports: Exports) -> Finding | None:
     separated = f"Shown to be worse: {names(others)}" if others else "None of the others was shown to be worse"
     text = (
         f"By CRPS over {plural(len(first.datasets), 'dataset')} `{best.method}` has the best average rank of "
-        f"{len(methods)} methods ({best.average_rank:.1f}; that the methods differ at all: Friedman's "
-        f"{probability(first.iman_davenport[1])}). {separated}. So few datasets cannot separate the middle of such a "
-        "list; methods with a letter in common were not shown to differ."
+        f"{len(methods)} methods ({best.average_rank:.1f}; that the methods differ at all: Friedman's test in Iman and "
+        f"Davenport's form, {probability(first.iman_davenport[1])}). {separated}; {len(tied) - 1} others were not "
+        "shown to differ from it, so its place is no reason to prefer it to them. Methods with a letter in common were "
+        "not shown to differ (Nemenyi's critical difference). Processor time is that of a cell by that of "
+        "`deterministic`, the median over datasets."
     )
     partial = [str(name) for name in dict.fromkeys(results.cells["method"]) if name not in methods]
     if partial:
-        text += f" Without a result on some dataset, and so not ranked: {names(partial)}."
+        every = exports.ranking(results, "crps_mixture", [*methods, *partial])
+        order = [one.method for one in every.methods]
+        places = (
+            f"`{one.method}` {one.average_rank:.1f}, place {order.index(one.method) + 1} of {len(order)}"
+            for one in every.methods
+            if one.method in partial
+        )
+        text += (
+            f" Without a result on some dataset, and so not in the table: {names(partial)}. Average rank by CRPS on "
+            f"the {plural(len(every.datasets), 'dataset')} that all methods have: {', '.join(places)}."
+        )
     ranks = {metric: {one.method: one for one in ranking.methods} for metric, ranking in by.items()}
     rows = [
         [
@@ -85,7 +96,7 @@ def which_method(exports: Exports) -> Finding | None:
         "Which method would we use on a table?",
         text,
         "\n".join(markdown_table(head, rows)),
-        ("uqbench run leaderboard-uci", "uqbench rank leaderboard-uci"),
+        ("uqbench run leaderboard-uci", f"uqbench rank leaderboard-uci --metric crps_mixture {' '.join(methods)}"),
     )
 
 
@@ -100,8 +111,9 @@ def pair(
     sentences = [f"By `{metric}`, `{a}` against `{b}` is {compared(one)}." for metric, one in found.items()]
     cost = relative_cost(results, b)
     text = f"{' '.join(sentences)} A cell of `{a}` takes {cost[a]:.1f} times the processor time. {why}"
-    commands = (f"uqbench run {suite} --method {a} --method {b}", f"uqbench compare {a} {b} {suite}")
-    return Finding(title, text.strip(), comparison_table(found), commands)
+    commands = [f"uqbench run {suite} --method {a} --method {b}"]
+    commands += [f"uqbench compare {a} {b} {suite} --metric {metric}" for metric in metrics]
+    return Finding(title, text.strip(), comparison_table(found), tuple(commands))
 
 
 def coverage(exports: Exports) -> Finding | None:
@@ -120,13 +132,13 @@ def coverage(exports: Exports) -> Finding | None:
     helped = int((both["variance scaling"] < both["raw"]).sum())
     near = [str(name) for name in off.index[off <= 0.01]]
     text = (
-        f"Mean coverage of central 95 % intervals, with the observation noise that was fitted on calibration rows: "
-        f"{plural(len(near), 'method')} of {len(off)} within 0.01 of 0.95 on average over datasets"
+        f"Mean coverage of central 95 % intervals; where a method states no noise of its own, with one that was fitted "
+        f"on held-out rows. Mean distance to 0.95 over datasets: at most 0.01 for {len(near)} of {len(off)} methods"
         f"{f' ({names(near)})' if near else ''}; farthest are {names([str(name) for name in off.index[::-1][:3]])} "
         f"({', '.join(f'{value:.3f} off' for value in off.to_numpy()[::-1][:3])}). "
-        f"Scaling all variances by one number per cell, fitted on the same held-out rows, lowers the mean calibration "
-        f"error (`mace`) of {helped} of {len(both)} methods: a check of how much is left once the size is right, not "
-        "a result of the method."
+        f"Scaling all variances by one number per cell, fitted on held-out rows, lowers the mean over datasets of the "
+        f"calibration error (`mace`) of {helped} of {len(both)} methods: a check of how much is left once the size is "
+        "right, not a result of the method."
     )
     rows = [
         [
@@ -142,63 +154,6 @@ def coverage(exports: Exports) -> Finding | None:
     return Finding("Whose intervals cover what they say?", text, "\n".join(markdown_table(head, rows)), commands)
 
 
-def what_draws_buy(exports: Exports) -> Finding | None:
-    """What more draws buy."""
-    results = exports.results("equal-cost")
-    if results is None:
-        return None
-    draws = (1, 5, 10, 20)
-    scores = ("crps_mixture", "nll_categorical")  # of regression and of classification
-    values = Means(results, [name for score in scores for name in (score, *(f"{score}@T={t}" for t in draws))])
-    rows, losses = [], []
-    for dataset, method in values.places:
-        for score in scores:
-            whole = values.value(dataset, method, score)
-            parts = [values.value(dataset, method, f"{score}@T={count}") for count in draws]
-            if method not in DRAWN or not all(map(math.isfinite, [whole, *parts])):
-                continue
-            rows.append([dataset, f"`{method}`", score, *map(number, [*parts, whole])])
-            losses.append([(part - whole) / abs(whole) for part in parts])
-    if not rows:
-        return None
-    typical = [statistics.median(column) for column in zip(*losses, strict=True)]
-    told = ", ".join(f"{share:.1%} with {count}" for count, share in zip(draws, typical, strict=True))
-    text = (
-        "The first draws of the same networks, scored by themselves. Against all 100 draws the score is worse by "
-        f"{told} (median over {plural(len(rows), 'pair')} of dataset and method)."
-    )
-    head = ["dataset", "method", "metric", *(f"T = {count}" for count in draws), "T = 100"]
-    commands = ("uqbench run equal-cost", "uqbench report equal-cost")
-    return Finding("What does T buy?", text, "\n".join(markdown_table(head, rows)), commands)
-
-
-def latency(exports: Exports) -> Finding | None:
-    """What T draws cost."""
-    results = exports.results("latency-tabular")
-    if results is None:
-        return None
-    draws, modes = (1, 10, 50, 100), ("naive", "tuned")
-    fixed = [f"latency_total@T={count}" for count in draws]
-    others = [f"latency_total@T=100,mode={mode}" for mode in modes]
-    values = Means(results, [*fixed, *others])
-    rows, told = [], []
-    for dataset, method in values.places:
-        times = [values.value(dataset, method, name) for name in fixed]
-        loop, tuned = (values.value(dataset, method, name) for name in others)
-        ways = ["–" if math.isnan(loop / way) else f"{loop / way:.1f}x" for way in (times[-1], tuned)]
-        rows.append([f"`{method}`", *map(number, [*times, loop]), *ways])
-        if not math.isnan(times[-1]):
-            told.append(f"`{method}` {times[-1] / times[0]:.0f} times")
-    text = (
-        f"100 draws take, against one draw of the same method: {', '.join(told)}. The table has microseconds for each "
-        "row at the batch of the suite, what a loop over 100 draws takes, and how much faster the fixed and the tuned "
-        "way of drawing are. The machine was shared; [latency.md](../latency.md) has the spreads."
-    )
-    head = ["method", *(f"T = {count}" for count in draws), "loop, T = 100", "fixed way", "tuned way"]
-    commands = ("uqbench run latency-tabular", "uqbench report latency-tabular")
-    return Finding("What do T draws cost?", text, "\n".join(markdown_table(head, rows)), commands)
-
-
 def under_shift(exports: Exports) -> Finding | None:
     """How accuracy and calibration go under shift."""
     results = exports.results("shift-digits")
@@ -211,19 +166,18 @@ def under_shift(exports: Exports) -> Finding | None:
         [f"`{method}`", *(values.text(dataset, method, name) for name in shown)] for dataset, method in values.places
     ]
     base = results.baseline or methods[0]
-    verdicts = {
-        method: exports.comparison(results, method, base, "ece@all:5").rows[0].verdict
-        for method in methods
-        if method != base
-    }
+    others = [method for method in methods if method != base]
+    compared_with = stats.compare_each(results.frame, others, base, [declaration("ece@all:5")], cells=results.cells)
+    verdicts = {one.a: one.rows[0].verdict for one in compared_with}
     better, worse = ([m for m, verdict in verdicts.items() if verdict == word] for word in ("better", "worse"))
     text = (
         f"At the strongest corruption, mean over all kinds, the calibration error (ECE) against `{base}` is shown to "
         f"be better for {names(better) if better else 'no method'} and worse for {names(worse) if worse else 'none'} "
-        f"(mean ± standard deviation over {results.cells['seed'].nunique()} seeds below)."
+        f"(p by Holm over {plural(len(others), 'method')}; below mean ± standard deviation over "
+        f"{results.cells['seed'].nunique()} seeds)."
     )
     head = ["method", "accuracy", "at severity 5", "ECE", "at severity 5", "detection of shift (AUROC)"]
-    commands = ("uqbench run shift-digits", "uqbench report shift-digits")
+    commands = ("uqbench run shift-digits --method all --seeds 10", "uqbench report shift-digits --out report")
     return Finding("What is left under shift?", text, "\n".join(markdown_table(head, rows)), commands)
 
 
@@ -259,7 +213,7 @@ FINDINGS: tuple[FindingMaker, ...] = (
         "mcni-learned",
         "mc-dropout",
         ("crps_mixture", "rmse"),
-        "With the levels of the suite, 0.05 for both at the start.",
+        "With the levels of the suite: a dropout rate of 0.05, noise levels that start at 0.05.",
     ),
     lambda exports: pair(
         exports,
@@ -308,13 +262,13 @@ def runs(exports: Exports) -> str:
     return "\n".join(["## The runs", "", *markdown_table(head, rows)])
 
 
-def page(folder: Path = EXPORTS) -> str:
-    """Return the page of the exports of a folder."""
-    with Exports(folder) as exports:
-        found = [finding for make in FINDINGS if (finding := make(exports)) is not None]
-        sections = [finding.markdown(number) for number, finding in enumerate(found, 1)]
-        return "\n\n".join([INTRODUCTION, *sections, runs(exports)])
+def page(exports: Exports) -> str:
+    """Return the page of all exports of a folder."""
+    found = [finding for make in FINDINGS if (finding := make(exports)) is not None]
+    sections = [finding.markdown(number) for number, finding in enumerate(found, 1)]
+    return "\n\n".join([INTRODUCTION, *sections, runs(exports)])
 
 
 if __name__ == "__main__":
-    write_page(__doc__, page)
+    with Exports(EXPORTS) as published:
+        write_page(__doc__, lambda: page(published))

@@ -14,10 +14,8 @@ from tests.fixtures.results import save_outcomes, spec
 from tools.keep_paper_results import verdicts_of, with_verdicts
 from tools.kept_results import read, write
 from tools.paper_page import RESULTS, digest, notes, page
-from tools.toy_page import updated
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
-TOY_PAGE = PAGE.parent / "results" / "toy.md"
 FILES = sorted(RESULTS.glob("*.json"))
 LARGEST = 200_000  # bytes of a file
 
@@ -78,8 +76,3 @@ def test_what_is_kept_is_read_back(store: Store, tmp_path: Path) -> None:
     assert both[0].departures == both[1].departures
     verdicts = [{one.claim["text"]: one.verdict for one in verdicts_of(each)} for each in (results, again)]
     assert verdicts[0] == verdicts[1]
-
-
-def test_the_page_on_the_toy_experiment_is_current() -> None:
-    text = TOY_PAGE.read_text("utf-8")
-    assert text == updated(text), "run: make paper"

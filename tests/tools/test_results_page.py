@@ -10,28 +10,12 @@ import pytest
 from bench.spec.cell import Outcome
 from bench.store.store import Store
 from tests.fixtures.results import ENVIRONMENT, save_outcomes
+from tools.draw_findings import worse_with_fewer
 from tools.findings import Exports, Means, names, number, probability
 from tools.published_results import pack
-from tools.result_tables import PARTS
-from tools.result_tables import page as result_tables_page
-from tools.results_page import EXPORTS, FINDINGS, page, pair
+from tools.results_page import FINDINGS, page, pair
 
-PAGE = Path(__file__).parents[2] / "docs" / "results" / "index.md"
 DATASETS, SEEDS = [f"set-{k}" for k in range(6)], 12
-
-
-@pytest.mark.slow
-def test_the_page_is_the_one_that_the_exports_give() -> None:
-    assert PAGE.read_text("utf-8") == page() + "\n"
-
-
-@pytest.mark.slow
-def test_the_tables_of_other_pages_are_those_that_the_exports_give() -> None:
-    with Exports(EXPORTS) as exports:
-        for name, (suite, _) in PARTS.items():
-            assert exports.results(suite) is not None, suite
-            text = (PAGE.parent / name).read_text("utf-8")
-            assert result_tables_page(name, text, exports) == text
 
 
 def exports_of_two_methods(tmp_path: Path, gain: float) -> tuple[Exports, dict[tuple[str, str, int], float]]:
@@ -75,7 +59,7 @@ def test_a_pair_is_told_by_its_verdicts_and_means(gain: float, verdict: str, tmp
         dataset: number(float(np.mean([values[dataset, "better", seed] for seed in range(SEEDS)])))
         for dataset in DATASETS
     }
-    assert "uqbench compare better plain made" in found.markdown(1)
+    assert "uqbench compare better plain made --metric rmse\n" in found.markdown(1)
 
 
 def test_findings_without_their_suite_are_left_out(tmp_path: Path) -> None:
@@ -87,9 +71,21 @@ def test_findings_without_their_suite_are_left_out(tmp_path: Path) -> None:
         means = Means(results, ["rmse"])
         assert math.isnan(means.value("set-0", "plain", "nll"))
         assert means.text("set-0", "none", "rmse") == "–"
-    text = page(tmp_path)
+        text = page(exports)
     assert "## 1." not in text
     assert "| `made` |" in text
+
+
+def test_first_draws_are_worse_where_their_scores_are(tmp_path: Path) -> None:
+    random, outcomes = np.random.default_rng(4), {}
+    for dataset in DATASETS:
+        for seed in range(SEEDS):
+            whole, noise = 1 + random.normal(), 0.1 * random.normal(size=2)
+            scores = {"rmse": whole, "rmse@T=1": whole + 1 + noise[0], "rmse@T=5": whole + noise[1]}
+            outcomes[dataset, "mc-dropout", seed] = Outcome("ok", metrics=scores, environment=ENVIRONMENT)
+    with Store(str(tmp_path / "made.db")) as store:
+        results = save_outcomes(store, "made", outcomes, ["rmse"])
+        assert worse_with_fewer(results, ["rmse"], (1, 5)) == {1: len(DATASETS), 5: 0}
 
 
 def test_words_and_numbers() -> None:
