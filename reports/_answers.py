@@ -7,6 +7,7 @@ import numpy as np
 
 from bench.api import plural, stats
 from bench.reports._costs import MethodCost, numbers_text, times_text
+from bench.reports._headline import Headline
 from bench.reports._page_tests import SETTINGS
 from bench.reports._standings import Board, Estimate, Standing
 from bench.reports._words import arrow, decimals, rounded
@@ -16,9 +17,15 @@ FEWEST = 5  # repeats, below which nothing is tested
 NOTABLE = 1.25  # times the baseline's cost, from which on a sentence tells it
 
 
-def title(board: Board) -> str:
+def title(headline: Headline) -> str:
     """Return what a sentence is about: the group and its metric."""
-    return f"{board.headline.group.capitalize()}: {board.metric.name} {arrow(board.metric)}"
+    return f"{headline.group.capitalize()}: {headline.metric.name} {arrow(headline.metric)}"
+
+
+def no_column(baseline: str | None) -> str:
+    """Return why a metric in units of several datasets has no column."""
+    reason = f"{baseline}, the baseline, has no value of it" if baseline else "there is no baseline to compare with"
+    return f'No column here: {reason}, and the units of several datasets have no mean. "Results by dataset" has it.'
 
 
 def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], family: int) -> str:

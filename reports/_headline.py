@@ -13,6 +13,7 @@ INTERVALS = ("winkler95", "winkler95_noise", "interval_score95", "crps", "crps_n
 SELECTION = ("aurc_rmse", "aurc", "augrc_mse", "augrc", "error_auroc")
 GROUPS = {"likelihood": LIKELIHOOD, "calibration": CALIBRATION, "intervals": INTERVALS, "selection": SELECTION}
 FAMILIES = {"calibration": "calibration", "selection": "selective"}  # where none of these is stored
+LISTED = {name for names in GROUPS.values() for name in names}
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def _choose(metrics: Sequence[Metric], named: set[Metric], candidates: Sequence[
     """Return the metric of a group: one that the suite names before one that is stored only."""
     known = {metric.name: metric for metric in metrics}
     listed = [known[name] for name in candidates if name in known]
-    of_family = [m for m in metrics if family and m.family == family and not m.only_with and "@" not in m.name]
+    others = [m for m in metrics if m.name not in LISTED and not m.only_with and "@" not in m.name]
+    of_family = [m for m in others if family and m.family == family]
     order = [*(m for m in listed if m in named), *listed, *(m for m in of_family if m in named)]
     return order[0] if order else None
 

@@ -125,6 +125,8 @@ def _board(results: Results, headline: Headline) -> Board | None:
         loss = loss if percent else float(np.mean(means))
         whole = len(groups) == len(datasets) and all(len(part) == planned[d, method] for d, part in groups.items())
         standings[str(method)] = Standing(value, loss, difference, compared, whole)
+    if not standings:
+        return None  # the baseline has no value of a metric in units of the data
     order = [method for method in methods_of(results.frame) if method in standings]
     return Board(headline, datasets, percent, {method: standings[method] for method in order})
 

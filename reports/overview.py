@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Facts, Report, Results, Section, Table, Text, plural
-from bench.reports._answers import answer, title
+from bench.reports._answers import answer, no_column, title
 from bench.reports._cell_warnings import warning_blocks
 from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
 from bench.reports._forest import forest
+from bench.reports._headline import headlines
 from bench.reports._page_tests import page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
 from bench.reports._standings import Board, Standing, boards
@@ -50,9 +51,12 @@ def _task(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
     costs, base, tests = method_costs(results, _datasets(own)), _baseline(results, own), page_tests(results)
     leads = sum(not math.isnan(row.p) for found in tests.verdicts.values() for one in found for row in one.rows)
     answers = {
-        title(board): answer(board, base, costs, leads if board.metric in tests.verdicts else tests.further)
+        title(board.headline): answer(board, base, costs, leads if board.metric in tests.verdicts else tests.further)
         for board in own
     }
+    listed = {board.metric for board in own}
+    left = [one for one in headlines(results)[own[0].metric.task] if one.metric not in listed]
+    answers |= {title(one): no_column(results.baseline) for one in left}
     table = _table(results, own, costs, base, f"at-a-glance{ending}")
     return [Facts(answers), table] if len(table.data) > MOST_ROWS else [table, Facts(answers)]
 

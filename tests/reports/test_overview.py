@@ -256,3 +256,14 @@ def test_warnings_of_cells_stand_on_the_page_beside_their_numbers(store: Store) 
     (warning,) = [b for b in section("overview", results).blocks if isinstance(b, Text) and b.warning]
     expected = "Warning. all methods: the machine was loaded. good on d: spreads over 282 %."
     assert warning.text == expected
+
+
+def test_a_metric_in_units_of_the_data_that_the_baseline_lacks_has_a_reason_in_place_of_a_column(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        own = {"rmse": 1.0 + 0.01 * seed, "nll": 0.2 + 0.01 * seed, "crps": 0.5 + 0.01 * seed}
+        return {name: one for name, one in own.items() if method != "base" or name != "crps"}
+
+    results = stored(store, value, datasets=("a", "b"), metrics=("rmse", "nll", "crps"))
+    assert [column for column in glance(results).data if column.startswith(("rmse", "crps"))] == ["rmse ↓ (%)"]
+    answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
+    assert answers["Intervals: crps ↓"].startswith("No column here: base, the baseline, has no value of it")
