@@ -2,7 +2,8 @@
 // have no other part that a script may change. Orders come from the shared script, which marks them with aria-sort.
 (function () {
   const original = new Map();
-  document.querySelectorAll("table").forEach((table) => { if (table.tBodies.length) original.set(table, Array.from(table.tBodies[0].rows)); });
+  function note(table) { if (table.tBodies.length && !original.has(table)) original.set(table, Array.from(table.tBodies[0].rows)); }
+  document.querySelectorAll("table").forEach(note);
   const headers = (table) => Array.from(table.tHead.rows[0].cells).filter((cell) => cell.dataset.key);
   const write = (state) => {
     try { history.replaceState(null, "", "#" + state); } catch (refused) { /* not for pages from a file, in some browsers */ }
@@ -58,6 +59,14 @@
     chosen = left[0];
     views.forEach((view) => view.classList.toggle("chosen", view === chosen));
   }
+  // All views but the first are the text of a noscript element until they are chosen: a browser with scripts reads
+  // hundreds of boards in a fraction of a second, one without them shows them all.
+  function open(view) {
+    const text = view.querySelector(":scope > noscript");
+    if (!text) return;
+    view.innerHTML = text.textContent;
+    view.querySelectorAll("table").forEach(note);
+  }
   function find() {
     const wanted = form.elements.find.value.trim().toLowerCase();
     let count = 0;
@@ -100,6 +109,7 @@
   }
   function show(announce) {
     choose();
+    open(chosen);
     const count = find();
     showColumns();
     restoring = true;
@@ -160,7 +170,7 @@
       filter.elements.metric.dispatchEvent(new Event("change"));
     }
     if (state.get("sort")) putInOrder(table, state.get("sort"));
-    table.addEventListener("click", (event) => { if (event.target.closest(".sort")) keep(); });
+    document.addEventListener("click", (event) => { if (table.contains(event.target.closest(".sort"))) keep(); }); // after the sorting
     if (filter) filter.elements.metric.addEventListener("change", keep);
   }
 })();

@@ -32,10 +32,12 @@
     for (const other of row.children) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
   }
-  document.querySelectorAll("table .sort").forEach((button) => button.addEventListener("click", () => {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("table .sort");
+    if (!button) return;
     const header = button.closest("th"), present = header.getAttribute("aria-sort");
     sort(header, present ? present === "ascending" : header.dataset.first === "descending");
-  }));
+  });
 
   // One filter above a table: rows of one metric.
   document.querySelectorAll("form[data-filter]").forEach((form) => {
