@@ -96,7 +96,7 @@ def _change(board: Board, one: Standing) -> str:
     found: Estimate = one.difference  # type: ignore[assignment]  # only methods that have one are listed
     over = " on average" if len(board.datasets) > 1 else ""
     if board.percent:
-        return f"{_signed(found.value, 1, ' %')}{over}"
+        return f"{_signed(found.value, 1 if abs(found.value) < 1000 else 0, ' %')}{over}"
     text = _signed(found.value, decimals([(found.high - found.low) / 2], [found.value]), "")
     text += " in distance to the target" if board.metric.direction == "target" else ""
     text += over
@@ -133,8 +133,17 @@ def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
     if not sizes:
         return f"{told}."
     typical = float(np.median(sizes))
+    if typical >= _widest(board):
+        return f"{told}: even the largest difference that there can be may well have been missed."
     size = f"{rounded(typical, decimals([typical], []))}{' %' if board.percent else ''}"
     return f"{told}: a difference below about {size} may well have been missed."
+
+
+def _widest(board: Board) -> float:
+    """Return the largest difference that the range of a metric allows, of a target metric of distances to it."""
+    low, high = board.metric.value_range
+    target = board.metric.target
+    return math.inf if board.percent else high - low if target is None else max(high - target, target - low)
 
 
 def _detectable(row: stats.DatasetComparison, alpha: float, percent: bool) -> float:

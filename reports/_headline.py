@@ -11,6 +11,7 @@ LIKELIHOOD = ("nll", "nll_mixture", "nll_mc", "nll_categorical")
 CALIBRATION = ("picp95", "picp95_noise", "coverage95", "picp", "ece", "ece_debiased", "quantile_error", "mace")
 INTERVALS = ("winkler95", "winkler95_noise", "interval_score95", "crps", "crps_noise", "crps_mixture", "winkler", "wis")
 SELECTION = ("aurc_rmse", "aurc", "augrc_mse", "augrc", "error_auroc")
+PREDICTION = ("accuracy", "rmse", "mae")
 GROUPS = {"likelihood": LIKELIHOOD, "calibration": CALIBRATION, "intervals": INTERVALS, "selection": SELECTION}
 FAMILIES = {"calibration": "calibration", "selection": "selective"}  # where none of these is stored
 LISTED = {name for names in GROUPS.values() for name in names}
@@ -31,8 +32,9 @@ def headlines(results: Results) -> dict[str, list[Headline]]:
     found: dict[str, list[Headline]] = {}
     for lead in lead_metrics(results):
         own = [m for m in dict.fromkeys(every) if m.task in (lead.task, "any") and m.has_better and not m.relative_to]
-        chosen = [Headline("prediction", lead)]
-        for group, candidates in GROUPS.items():
+        chosen = [Headline(next((group for group, names in GROUPS.items() if lead.name in names), "prediction"), lead)]
+        groups = GROUPS if chosen[0].group == "prediction" else {"prediction": PREDICTION, **GROUPS}
+        for group, candidates in groups.items():
             left = [metric for metric in own if metric not in [one.metric for one in chosen]]
             best = _choose(left, set(named), candidates, FAMILIES.get(group, ""))
             chosen += [Headline(group, best)] if best is not None else []

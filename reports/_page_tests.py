@@ -4,7 +4,7 @@ A page keeps few families of tests. Each is corrected as a whole, so that at mos
 it; what the families add up to is printed (`families_text`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -76,7 +76,8 @@ def _against_baseline(results: Results, metrics: Sequence[Metric]) -> dict[Metri
         return {}
     others = [method for method in methods_of(rows) if method != base]
     found = stats.compare_each(rows, others, base, metrics, cells=results.cells, settings=SETTINGS)
-    return {metric: [own for one in found if (own := _of_metric(one, metric)).rows] for metric in metrics}
+    planned = set(zip(results.cells["dataset"], results.cells["method"], strict=True))
+    return {metric: [own for one in found if (own := _of_metric(one, metric, planned)).rows] for metric in metrics}
 
 
 def _as_tested(comparison: stats.Comparison, tested: Mapping[tuple[str, str], Tested]) -> stats.Comparison:
@@ -92,8 +93,10 @@ def _as_tested(comparison: stats.Comparison, tested: Mapping[tuple[str, str], Te
     return replace(comparison, rows=tuple(rows), across=())
 
 
-def _of_metric(comparison: stats.Comparison, metric: Metric) -> stats.Comparison:
-    rows = tuple(row for row in comparison.rows if row.metric == metric.name)
+def _of_metric(comparison: stats.Comparison, metric: Metric, planned: Set[tuple[str, str]]) -> stats.Comparison:
+    """Return the comparison by one metric, on the datasets that the method was planned on."""
+    own = (row for row in comparison.rows if row.metric == metric.name)
+    rows = tuple(row for row in own if (row.dataset, comparison.a) in planned)
     across = tuple(one for one in comparison.across if one.metric == metric.name)
     return replace(comparison, rows=rows, across=across)
 

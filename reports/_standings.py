@@ -115,6 +115,8 @@ def _board(results: Results, headline: Headline) -> Board | None:
         groups = {str(dataset): part for dataset, part in own.groupby("dataset")}
         compared = {row.dataset: row for row in against.get(str(method), ())}
         difference = mean_difference(list(compared.values()), percent)
+        if percent and difference is not None and not metric.signed:
+            difference = _not_below_nothing(difference)
         value = Estimate(0.0) if method == results.baseline else difference
         if not percent:
             value = _mean_value(metric, groups, tests)
@@ -150,6 +152,11 @@ def mean_difference(rows: Sequence[stats.DatasetComparison], percent: bool) -> E
     ]
     means = [row.difference * factor for row, factor in zip(known, scale, strict=True)]
     return combined(means, errors, [row.pairs for row in known])
+
+
+def _not_below_nothing(change: Estimate) -> Estimate:
+    """Return a change in per cent of a metric that is never negative, its interval cut where the metric is 0."""
+    return Estimate(change.value, max(change.low, min(change.value, -100.0)), change.high)
 
 
 def combined(means: Sequence[float], errors: Sequence[float], counts: Sequence[int]) -> Estimate:

@@ -10,7 +10,7 @@ import pandas as pd
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
 from bench.reports._rankings import rankings
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, methods_of, probability
+from bench.reports._words import arrow, lead_metrics, methods_of, probability, rounded
 
 EXPLAINED = (
     "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "
@@ -53,7 +53,9 @@ def _ranked(metric: Metric, ranking: stats.Ranking, tried: Mapping[str, str]) ->
             "place": one.place or "–",
             "average rank": f"{one.average_rank:.2f}",
             "group": one.groups or "–",
-            "score": f"{one.score.value:+.2f} ({one.score.low:+.2f} to {one.score.high:+.2f})",
+            "score": "{} ({} to {})".format(
+                *(rounded(end, 2, sign=True) for end in (one.score.value, one.score.low, one.score.high))
+            ),
             **dict(zip(ranking.datasets, one.means, strict=True)),
         }
         for one in ranking.methods

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, catalogue, stats, style
 from bench.reports._variants import Options, swept, variants_of
-from bench.reports._words import arrow, better_in_words, direction
+from bench.reports._words import arrow, better_in_words, decimals, direction, rounded
 
 Compared = Mapping[tuple[str, str, str], stats.DatasetComparison]  # by variant, dataset and metric
 MOST_NAMED = 3  # variants in a caption, per metric
@@ -118,7 +118,10 @@ def _table(
     data: dict[str, list[str]] = {"variant": list(changes), "option": list(changes.values())}
     for metric in metrics:
         means = rows[rows["metric"] == metric.name].groupby("method")["value"].mean()
-        data[metric.name] = [_cell(means.get(label), compared.get((label, dataset, metric.name))) for label in changes]
+        found = {label: compared.get((label, dataset, metric.name)) for label in changes}
+        widths = [(row.interval.high - row.interval.low) / 2 for row in found.values() if row and row.interval]
+        places = decimals(widths, means)
+        data[metric.name] = [_cell(means.get(label), found[label], places) for label in changes]
     paper = (
         f"Variants on `{dataset}`: mean over repeats and, in parentheses, the mean of the differences to the reference "
         "on the same split and seed with the ends of its 95 % interval, each by itself and without correction for the "
@@ -127,13 +130,14 @@ def _table(
     return Table(f"{dataset}: what each option changes", pd.DataFrame(data), paper_caption=paper)
 
 
-def _cell(mean: float | None, row: stats.DatasetComparison | None) -> str:
+def _cell(mean: float | None, row: stats.DatasetComparison | None, places: int) -> str:
     if mean is None:
         return "–"
+    text = rounded(mean, places)
     if row is None or math.isnan(row.difference):
-        return f"{mean:.4g}"
-    ends = f", {row.interval.low:+.2g} .. {row.interval.high:+.2g}" if row.interval else ""
-    return f"{mean:.4g} ({row.difference:+.2g}{ends})"
+        return text
+    ends = f", {rounded(row.interval.low, places)} to {rounded(row.interval.high, places)}" if row.interval else ""
+    return f"{text}\n({rounded(row.difference, places, sign=True)}{ends})"
 
 
 def _finding(metric: Metric, changes: Mapping[str, str], found: Mapping[str, stats.DatasetComparison | None]) -> str:

@@ -19,6 +19,7 @@ from bench.reports._standings import Board, Standing, boards
 from bench.reports._words import arrow, decimals, lead_metrics, methods_of, rounded
 
 BETTER, WORSE = "†", "‡"
+MANY_PER_CENT = 1000  # from which on decimals say nothing
 MOST_ROWS = 8  # of a table that leaves room for the sentences on the first screen
 
 
@@ -170,12 +171,13 @@ def _cell(board: Board, method: str, places: int, base: str | None) -> str:
     one, several = board.standings[method], len(board.datasets) > 1
     if board.percent and method == base:
         return "0 %"
+    places = 0 if board.percent and abs(one.value.value) >= MANY_PER_CENT else places
     value = rounded(one.value.value, places, sign=board.percent) + (" %" if board.percent else "")
     marks = [(mark, one.count(word)) for mark, word in ((BETTER, "better"), (WORSE, "worse")) if one.count(word)]
     text = value + (" " if several and marks else "") + " ".join(f"{m}{n}" if several else m for m, n in marks)
     if one.value.has_interval:
         text += f"\n({rounded(one.value.low, places)} to {rounded(one.value.high, places)})"
-    return text if one.whole else f"{text} incomplete"
+    return text if one.whole else f"{text}\nincomplete"
 
 
 def _tidy(one: Standing) -> tuple[float, ...]:

@@ -86,6 +86,8 @@ class Paper(Report):
 def _families(judged: Sequence[JudgedClaim]) -> str:
     """Return what the tests of all claims add up to."""
     tested = sum(one.judged.verdict not in UNDECIDED for one in judged)
+    if not tested:
+        return "No claim was tested here."
     return (
         "Each claim is tested at 5 %, its parts are combined by partial conjunction (Benjamini and Heller 2008): of "
         f"{plural(tested, 'claim')} that were tested, up to {0.05 * tested:.2g} would be decided wrongly by chance."

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from bench.api import Array, Block, Figure, Report, Results, Section, Table, Text, declaration, plural, stats, style
 from bench.reports._trade_off import OWN, RANGE, AtWidth, Curve, Settings, at_equal_width, curve_of, settings_against
 from bench.reports._variants import COVERAGE, WIDTH, swept
-from bench.reports._words import band, better_in_words, labelled, probability
+from bench.reports._words import band, better_in_words, decimals, labelled, probability, rounded
 
 INTRODUCTION = (
     "Each method over the levels of its noise: a curve per method, from little noise (narrow intervals) to much. A "
@@ -101,13 +101,17 @@ def _row(at: AtWidth, a: Curve, b: Curve) -> dict[str, str]:
     cells = {"width": at.width, "repeats": str(cover.pairs), f"coverage of {a.sweep.plugin}": f"{cover.mean_a:.3f}"}
     cells[f"of {b.sweep.plugin}"] = f"{cover.mean_b:.3f}"
     for metric, row in at.rows.items():
-        cells[f"{WORDS[metric]}: difference"] = f"{row.difference:+.3g} {_ends(row)}".strip()
+        cells[f"{WORDS[metric]}: difference"] = _difference(row)
         cells[f"p ({WORDS[metric]})"] = probability(row.p_adjusted)
     return cells
 
 
-def _ends(row: stats.DatasetComparison) -> str:
-    return f"[{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
+def _difference(row: stats.DatasetComparison) -> str:
+    """Return a difference with its interval, to two digits of the half width."""
+    ends = [row.interval.low, row.interval.high] if row.interval else []
+    places = decimals([(ends[1] - ends[0]) / 2] if ends else [], [row.difference])
+    texts = [rounded(value, places, sign=True) for value in (row.difference, *ends)]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]" if ends else texts[0]
 
 
 def _sentence(dataset: str, a: Curve, b: Curve, found: Sequence[AtWidth]) -> str:
@@ -131,14 +135,14 @@ def _sentence(dataset: str, a: Curve, b: Curve, found: Sequence[AtWidth]) -> str
 
 
 def _finding(metric: str, row: stats.DatasetComparison) -> str:
-    size = f"{WORDS[metric]} {row.difference:+.3g} {_ends(row)}".strip()
+    size = f"{WORDS[metric]} {_difference(row)}"
     if math.isnan(row.p):
         return f"{size}, too few repeats for a verdict"
     if row.verdict == "equivalent":
         return f"{size}, equivalent (within half a standard deviation over repeats)"
     if row.verdict in ("better", "worse"):
         return f"{size}, {row.verdict}"
-    seen = f" (these repeats show {row.detectable:.3g} with 80 % probability)" if row.detectable > 0 else ""
+    seen = f" (these repeats show {row.detectable:.2g} with 80 % probability)" if row.detectable > 0 else ""
     return f"{size}, no difference shown{seen}"
 
 

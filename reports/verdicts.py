@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Metric, Report, Results, Section, Table, Text, plural, stats
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
 from bench.reports._page_tests import families_text, page_tests
 from bench.reports._row_tests import Place, row_tests
 from bench.reports._searches import configurations_tried, with_searches
@@ -20,7 +20,8 @@ WORDS = ("better", "worse", "equivalent", "inconclusive")
 EXPLAINED = (
     "Decided on datasets by these tests, over datasets by Wilcoxon's signed-rank test. Inconclusive is not the same as "
     'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
-    'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets). '
+    'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets; '
+    "splits overlap: no number of them is known to be enough). "
     "Wins: the share of pairs (the same split and seed) in which the method beats the baseline, mean over datasets."
 )
 
@@ -71,7 +72,9 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     for word in ("better", "worse"):
         counts = {c.a: (sum(row.verdict == word for row in c.rows), len(c.rows)) for c in clear}
         names = [
-            f"{method} (on {count} of {plural(total, 'dataset')})" for method, (count, total) in counts.items() if count
+            f"{method} (on {count} of {total} datasets)" if total > 1 else method
+            for method, (count, total) in counts.items()
+            if count
         ]
         parts += [f"{word} than {base} by {metric.name}: {', '.join(names)}"] if names else []
     if not parts:
@@ -115,7 +118,7 @@ def _seeds_needed(comparison: stats.Comparison) -> str:
     open_rows.sort(key=lambda row: row.pairs_for_margin if row.pairs_for_margin is not None else math.inf)
     middle = open_rows[len(open_rows) // 2]
     if middle.pairs_for_margin is None:
-        return "no number (splits overlap)"
+        return "splits overlap"
     return f"{middle.pairs_for_margin}{'' if middle.plan_is_possible else f' ({middle.split_count} splits exist)'}"
 
 

@@ -194,15 +194,20 @@ def dots(axes: "Axes", x: "ArrayLike", y: "ArrayLike", size: float, *, label: st
 
 
 def plain_logarithmic(axes: "Axes", x: bool = False, y: bool = False) -> None:
-    """Make axes logarithmic, with plain numbers; between the powers of ten there are more where those are few."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Make axes logarithmic, with plain numbers; between the powers of ten there are more where those are few.
+
+    Call it when everything is drawn: the numbers suit the range of the data.
+    """
+    from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
 
     for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
         if wanted:
             scale("log")
             low, high = axis.get_view_interval()
             between = (1.0, 2.0, 5.0) if high < 100 * low else (1.0, 3.0) if high < 10_000 * low else (1.0,)
-            axis.set_major_locator(LogLocator(subs=between))
+            narrow = high < 5 * low  # one of 1, 2, 5 or none would be in it
+            locator: Locator = MaxNLocator(4, steps=[1, 2, 5, 10]) if narrow else LogLocator(subs=between)
+            axis.set_major_locator(locator)
             axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
             axis.set_minor_formatter(NullFormatter())
 

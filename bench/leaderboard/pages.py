@@ -29,11 +29,13 @@ def method_page(
     tables: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for board, line in entries:
         tables[board.overall].append({"board": board, "line": line, "of": len(board.lines)})
+    suites = {suite: _suite(suite, method, rows, reruns) for suite in sorted({row.suite for row in rows})}
     return {
         "title": method,
         "data": method_name(method),
         "about": _descriptions((row.spec.method for row in rows), registry, about_method),
-        "suites": {suite: _suite(suite, method, rows, reruns) for suite in sorted({row.suite for row in rows})},
+        "suites": suites,
+        "settings": settings(suites),
         "results": tables[False],
         "rows": rows,
         "overall": tables[True],
@@ -55,6 +57,18 @@ def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[s
         given = ", ".join(f"{name} = {value}" for name, value in inner.options.items())
         options = {**options, "method": f"{inner.name} ({given})" if given else inner.name}
     return {"rerun": reruns[suite, method], "text": text, "options": options, "space": spec.space}
+
+
+def settings(suites: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what suites fix for a method, those that fix the same together under all their names."""
+    groups: list[tuple[list[str], dict[str, Any]]] = []
+    for name, one in suites.items():
+        same = next((g for g in groups if all(g[1][part] == one[part] for part in ("options", "space"))), None)
+        if same is None:
+            groups.append(([name], one))
+        else:
+            same[0].append(name)
+    return {", ".join(names): one for names, one in groups}
 
 
 def dataset_page(dataset: str, found: Leaderboard, boards: Sequence[BoardView], registry: Registry) -> dict[str, Any]:

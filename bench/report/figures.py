@@ -102,10 +102,15 @@ def inline(svg: bytes, name: str, hovers: Mapping[str, Sequence[str]] = MappingP
         element.tag = element.tag.removeprefix(NAMESPACE)
         _clean(element, referred, name)
     box = root.get("viewBox", "0 0 600 400")
-    width = float(box.split()[2]) * POINTS_TO_PIXELS
+    width, height = (float(side) * POINTS_TO_PIXELS for side in box.split()[2:])
     root.attrib.clear()
     # The caption describes the figure, and the table below it has the numbers.
-    root.attrib |= {"viewBox": box, "class": "plot", "role": "img", "aria-labelledby": f"caption-{name}"}
+    root.attrib |= {
+        "viewBox": box,
+        "class": "plot tall" if height > 0.9 * width else "plot",
+        "role": "img",
+        "aria-labelledby": f"caption-{name}",
+    }
     root.set("style", f"max-width:{width:.0f}px;min-width:min({0.72 * width:.0f}px,44rem)")
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -24,6 +24,7 @@ from bench.api.style import (
     legend,
     look,
     panels,
+    plain_logarithmic,
     plain_number,
     short,
     spread_out,
@@ -196,3 +197,14 @@ def test_dots_are_one_path_with_every_point_in_both_kinds_of_file() -> None:
     columns, rows = (np.flatnonzero(np.diff(dark.any(axis=axis).astype(int)) == 1) for axis in (0, 1))
     assert len(columns) == len(rows) == 8
     assert 64 * 4 < dark.sum() < 64 * 200
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.98, 1.2), (0.5, 1.9), (3.1, 4.9), (0.9, 5.1), (1, 1000)])
+def test_a_logarithmic_axis_has_several_numbers_whatever_its_range(low: float, high: float) -> None:
+    """An axis from 0.98 to 1.2 had the number 1 alone."""
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([low, high], [1, 2])
+    plain_logarithmic(axes, x=True)
+    shown = [place for place in axes.get_xticks() if axes.get_xlim()[0] <= place <= axes.get_xlim()[1]]
+    assert len(shown) >= 3

@@ -12,6 +12,7 @@ import pytest
 from bench.errors import UserError
 from bench.leaderboard import collect
 from bench.leaderboard.document import schema
+from bench.leaderboard.pages import settings
 from bench.leaderboard.site import write_site
 from bench.plugins.describe import options_of
 from bench.plugins.registry import Registry
@@ -254,3 +255,10 @@ def test_a_default_is_not_the_value_that_was_given() -> None:
     made = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {"rate": 0.77}))}
     assert made == usual
     assert "rate" in usual
+
+
+def test_suites_with_the_same_options_share_a_column() -> None:
+    """Seven columns of the same values hid the meanings."""
+    same, other = {"options": {"alpha": 0.1}, "space": {}}, {"options": {"alpha": 0.05}, "space": {}}
+    found = settings({"first": same, "second": other, "third": dict(same)})
+    assert {name: one["options"]["alpha"] for name, one in found.items()} == {"first, third": 0.1, "second": 0.05}

@@ -45,15 +45,15 @@ def test_differences_are_paired_by_seed() -> None:
     assert found is not None
     (table,) = [block for block in found.blocks if isinstance(block, Table)]
     cells = dict(zip(table.data["variant"], table.data["rmse"], strict=True))
-    assert cells["plain"] == f"{BASE.mean():.4g}"
+    assert cells["plain"] == f"{BASE.mean():.3f}"
     # The intervals are those of a comparison: of paired differences, which scatter far less than the seeds.
     results = held(VALUES, OPTIONS)
     (row,) = compare(results.frame, "loud", "plain", [Measure("rmse")], cells=results.cells).rows
     assert row.interval is not None
     assert row.interval.high - row.interval.low < 0.25
-    ends = f"{row.interval.low:+.2g} .. {row.interval.high:+.2g}"
-    assert cells["loud"] == f"{(BASE + STEPS).mean():.4g} (+0.2, {ends})"
-    assert cells["other"] == f"{BASE.mean() - 0.5:.4g} (-0.5, -0.5 .. -0.5)"
+    ends = f"{row.interval.low:.3f} to {row.interval.high:.3f}"  # all numbers of a column have the same places
+    assert cells["loud"] == f"{(BASE + STEPS).mean():.3f}\n(+0.200, {ends})"
+    assert cells["other"] == f"{BASE.mean() - 0.5:.3f}\n(-0.500, -0.500 to -0.500)"
 
 
 def test_the_figure_has_the_intervals_and_claims_nothing() -> None:

@@ -267,3 +267,51 @@ def test_a_metric_in_units_of_the_data_that_the_baseline_lacks_has_a_reason_in_p
     assert [column for column in glance(results).data if column.startswith(("rmse", "crps"))] == ["rmse ↓ (%)"]
     answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
     assert answers["Intervals: crps ↓"].startswith("No column here: base, the baseline, has no value of it")
+
+
+def test_a_metric_of_calibration_that_leads_is_named_so_and_the_prediction_has_its_column(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        return {"picp": 0.9, "rmse": 1.0 + 0.01 * seed, "winkler": 2.0 + 0.01 * seed}
+
+    (found,) = headlines(stored(store, value, metrics=("picp", "winkler"))).values()
+    assert [(one.group, one.metric.name) for one in found] == [
+        ("calibration", "picp"),
+        ("prediction", "rmse"),
+        ("intervals", "winkler"),
+    ]
+
+
+def test_a_change_in_per_cent_is_not_below_nothing_and_has_sensible_digits(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        return {"rmse": 1.0 + 0.01 * seed + (method == "bad") * 2000.0 * (seed == 3)}
+
+    results = stored(store, value, datasets=("a", "b"), metrics=("rmse",))
+    ((board,),) = boards(results).values()
+    assert board.standings["bad"].value.low == -100.0 < board.standings["bad"].value.value
+    table = glance(results)
+    cell = dict(zip(table.data["method"], table.data["rmse ↓ (%)"], strict=True))["bad"]
+    assert cell.partition("\n")[0] == f"{board.standings['bad'].value.value:+.0f} %"
+    assert "(-100 to" in cell
+
+
+def test_a_detectable_difference_is_not_beyond_the_range_of_the_metric(store: Store) -> None:
+    def value(dataset: str, method: str, seed: int) -> dict[str, float]:
+        return {"accuracy": float(np.random.default_rng([seed, *method.encode()]).random())}
+
+    results = stored(store, value, seeds=5, metrics=("accuracy",))
+    answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
+    assert "even the largest difference that there can be" in answers["Prediction: accuracy ↑"]
+
+
+def test_verdicts_count_no_dataset_that_a_method_does_not_fit(store: Store) -> None:
+    """Methods of another task were listed as inconclusive on every dataset."""
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics={metric: 0.5 + 0.01 * seed}, training=ONE_SPLIT)
+        for dataset, metric in (("numbers", "rmse"), ("classes", "accuracy"))
+        for method in ("base", "both", dataset)
+        for seed in range(6)
+    }
+    results = save_outcomes(store, "made", outcomes, ("rmse", "accuracy"), "base")
+    tables = {block.name: block.data for block in section("verdicts", results).blocks if isinstance(block, Table)}
+    assert list(tables["verdicts-rmse"]["method"]) == ["both", "numbers"]
+    assert list(tables["verdicts-accuracy"]["method"]) == ["both", "classes"]
