@@ -1,7 +1,7 @@
 """Breast cancer: 569 tumours, 30 measurements of cell nuclei, malignant or benign (from scikit-learn).
 
-Street, Wolberg and Mangasarian 1993, "Nuclear Feature Extraction for Breast Tumor Diagnosis". Every split holds out a
-random tenth.
+Street, Wolberg and Mangasarian 1993, "Nuclear Feature Extraction for Breast Tumor Diagnosis", doi:10.1117/12.148698.
+Every split holds out a random tenth.
 """
 
 from dataclasses import dataclass

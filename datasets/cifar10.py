@@ -1,8 +1,9 @@
 """CIFAR-10: 60,000 colour images of 32 x 32 pixels in ten classes; 50,000 train, 10,000 test.
 
-Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images". There is one published split: the repeats of
-an experiment differ in their seed (weights, batches, validation rows), not in their rows. `shift`, `severity` and
-`noise` change the test images alone, as described for `digits-shifted`.
+Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images",
+https://www.cs.toronto.edu/~kriz/learning-features-2009-TR.pdf. There is one published split: the repeats of an
+experiment differ in their seed (weights, batches, validation rows), not in their rows. `shift`, `severity` and `noise`
+change the test images alone, as described for `digits-shifted`.
 """
 
 from collections.abc import Mapping

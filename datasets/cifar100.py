@@ -1,7 +1,8 @@
 """CIFAR-100: 60,000 colour images of 32 x 32 pixels in 100 classes, or in 20 coarse ones; 50,000 train, 10,000 test.
 
-Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images". There is one published split: the repeats of
-an experiment differ in their seed. The files were not fetched for this repository: the address and the md5 sums are
+Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images",
+https://www.cs.toronto.edu/~kriz/learning-features-2009-TR.pdf. There is one published split: the repeats of an
+experiment differ in their seed. The files were not fetched for this repository: the address and the md5 sums are
 torchvision's, the sha256 of the archive is that of Keras, and the reader is that of `cifar10`, tested on generated
 files of the same format: pickles that would run code are refused.
 """

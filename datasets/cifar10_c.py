@@ -1,9 +1,9 @@
 """CIFAR-10-C: CIFAR-10's test images under 19 published corruptions at five severities; trained on clean images.
 
-Hendrycks and Dietterich 2019, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations". By
-default the test images are clean, and the probe `shift` evaluates one training under all corruptions, which it calls
-`published-gaussian-noise` and so on (suite `shift-cifar10-c`). `corruption = "fog"` with `severity` 1 to 5 makes those
-the test images of any other probe.
+Hendrycks and Dietterich 2019, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations",
+arXiv:1903.12261. By default the test images are clean, and the probe `shift` evaluates one training under all
+corruptions, which it calls `published-gaussian-noise` and so on (suite `shift-cifar10-c`). `corruption = "fog"` with
+`severity` 1 to 5 makes those the test images of any other probe.
 
 The files were not fetched for this repository: the address, the size and the sha256 of the archive are those of
 TensorFlow Datasets, its md5 is Zenodo's, the md5 sums of the arrays are those of TorchUncertainty. The reader is tested

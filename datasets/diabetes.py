@@ -1,6 +1,7 @@
 """Diabetes progression: 442 patients, 10 measurements, a disease score after one year (from scikit-learn).
 
-Efron, Hastie, Johnstone and Tibshirani 2004, "Least Angle Regression". Every split holds out a random tenth.
+Efron, Hastie, Johnstone and Tibshirani 2004, "Least Angle Regression", doi:10.1214/009053604000000067. Every split
+holds out a random tenth.
 """
 
 from dataclasses import dataclass

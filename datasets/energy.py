@@ -1,6 +1,7 @@
 """Energy efficiency: 768 simulated buildings, 8 features, the heating load (UCI).
 
-Tsanas and Xifara 2012, "Accurate Quantitative Estimation of Energy Performance of Residential Buildings".
+Tsanas and Xifara 2012, "Accurate Quantitative Estimation of Energy Performance of Residential Buildings",
+doi:10.1016/j.enbuild.2012.03.003.
 """
 
 from dataclasses import dataclass

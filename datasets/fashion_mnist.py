@@ -1,9 +1,9 @@
 """Fashion-MNIST: 70,000 grey images of clothes, 28 x 28 pixels in ten classes; 60,000 train, 10,000 test.
 
-Xiao, Rasul and Vollgraf 2017, "Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms".
-There is one published split: the repeats of an experiment differ in their seed. The files were not fetched for this
-repository: addresses and md5 sums are torchvision's, sizes and sha256 sums those of TensorFlow Datasets, and the reader
-is tested on generated files of the same format.
+Xiao, Rasul and Vollgraf 2017, "Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms",
+arXiv:1708.07747. There is one published split: the repeats of an experiment differ in their seed. The files were not
+fetched for this repository: addresses and md5 sums are torchvision's, sizes and sha256 sums those of TensorFlow
+Datasets, and the reader is tested on generated files of the same format.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """MNIST: 70,000 grey images of handwritten digits, 28 x 28 pixels in ten classes; 60,000 train, 10,000 test.
 
-LeCun, Bottou, Bengio and Haffner 1998, "Gradient-Based Learning Applied to Document Recognition". There is one
-published split: the repeats of an experiment differ in their seed. The files were not fetched for this repository:
-addresses and md5 sums are torchvision's, sizes and sha256 sums those of TensorFlow Datasets, and the reader is tested
-on generated files of the same format.
+LeCun, Bottou, Bengio and Haffner 1998, "Gradient-Based Learning Applied to Document Recognition", doi:10.1109/5.726791.
+There is one published split: the repeats of an experiment differ in their seed. The files were not fetched for this
+repository: addresses and md5 sums are torchvision's, sizes and sha256 sums those of TensorFlow Datasets, and the reader
+is tested on generated files of the same format.
 """
 
 from dataclasses import dataclass

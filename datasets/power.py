@@ -1,6 +1,7 @@
 """Power plant: 9,568 hours of a combined cycle plant, 4 features, the electrical output in MW (UCI).
 
-Tufekci 2014, "Prediction of Full Load Electrical Power Output of a Base Load Operated Combined Cycle Power Plant".
+Tufekci 2014, "Prediction of Full Load Electrical Power Output of a Base Load Operated Combined Cycle Power Plant",
+doi:10.1016/j.ijepes.2014.02.027.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Red wine: 1,599 wines, 11 measurements, a taster's quality score from 3 to 8 (UCI).
 
-Cortez, Cerdeira, Almeida, Matos and Reis 2009, "Modeling Wine Preferences by Data Mining".
+Cortez, Cerdeira, Almeida, Matos and Reis 2009, "Modeling Wine Preferences by Data Mining",
+doi:10.1016/j.dss.2009.05.016.
 """
 
 from dataclasses import dataclass

@@ -2,10 +2,10 @@
 
     w~ = w * m / (1 - p),   m_ij ~ Bernoulli(1 - p)
 
-Wan, Zeiler, Zhang, LeCun and Fergus 2013, "Regularization of Neural Networks using DropConnect" (ICML), and, with masks
-kept for drawing, Mobiny, Yuan, Moulik, Garg, Wu and Van Nguyen 2021, "DropConnect is effective in modeling uncertainty
-of Bayesian deep networks", arXiv:1906.04569. One mask per training step and per draw, on weights only; divided by 1 - p
-the mask keeps the mean.
+Wan, Zeiler, Zhang, LeCun and Fergus 2013, "Regularization of Neural Networks using DropConnect" (ICML),
+https://proceedings.mlr.press/v28/wan13.html, and, with masks kept for drawing, Mobiny, Yuan, Moulik, Garg, Wu and Van
+Nguyen 2021, "DropConnect is effective in modeling uncertainty of Bayesian deep networks", arXiv:1906.04569. One mask
+per training step and per draw, on weights only; divided by 1 - p the mask keeps the mean.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,9 @@
     k(x, x') = s exp(-sum_j (x_j - x'_j)^2 / (2 l_j^2))
     f | data at x ~ N(k_x^T (K + n I)^-1 y,  k(x, x) - k_x^T (K + n I)^-1 k_x)
 
-Rasmussen and Williams 2006, "Gaussian Processes for Machine Learning", chapters 2 and 5. The variance of f is the
-model's part and n the noise. s, l and n maximise the marginal likelihood of the training rows. Through scikit-learn.
+Rasmussen and Williams 2006, "Gaussian Processes for Machine Learning", https://gaussianprocess.org/gpml, chapters 2 and
+5. The variance of f is the model's part and n the noise. s, l and n maximise the marginal likelihood of the training
+rows. Through scikit-learn.
 """
 
 import warnings

@@ -2,8 +2,9 @@
 
     p(y | x) = N(m(x), v(x)),   loss = 1/2 log v(x) + (y - m(x))^2 / (2 v(x))
 
-Nix and Weigend 1994, "Estimating the Mean and Variance of the Target Probability Distribution" (ICNN). The variance is
-that of the data (aleatoric); the function itself is a point. Regression only.
+Nix and Weigend 1994, "Estimating the Mean and Variance of the Target Probability Distribution" (ICNN),
+doi:10.1109/ICNN.1994.374138. The variance is that of the data (aleatoric); the function itself is a point. Regression
+only.
 """
 
 from dataclasses import dataclass

@@ -3,10 +3,10 @@
     loss = mean over levels p of max(p (y - q_p(x)), (p - 1) (y - q_p(x)))
     q_k+1(x) = q_k(x) + (z_k+1 - z_k) softplus(o_k(x)) / log 2
 
-Koenker and Bassett 1978, "Regression Quantiles" (Econometrica); by networks Taylor 2000, "A quantile regression
-neural network approach to estimating the conditional density of multiperiod returns" (Journal of Forecasting). The
-quantiles cannot cross: the one in the middle is an output of the network, every other lies above or below its neighbour
-by a positive step. z_k is the standard normal's quantile, so that outputs of 0 state the normal's.
+Koenker and Bassett 1978, "Regression Quantiles" (Econometrica), doi:10.2307/1913643; by networks Taylor 2000, "A
+quantile regression neural network approach to estimating the conditional density of multiperiod returns" (Journal of
+Forecasting). The quantiles cannot cross: the one in the middle is an output of the network, every other lies above or
+below its neighbour by a positive step. z_k is the standard normal's quantile, so that outputs of 0 state the normal's.
 
 Between two levels the density is constant, and outside of the lowest and the highest it continues as an exponential
 tail (`tails = "flat"` puts the outer probability at the outermost quantile instead, and states no density). The default

@@ -2,8 +2,9 @@
 
     f_t(x) = mean of the targets (or the shares of the classes) in the leaf of tree t that holds x
 
-Breiman 2001, "Random Forests". The forest's prediction is the mean of the trees. Their spread is that of single trees,
-not of their mean: a tree whose leaves hold one row each follows the noise of the data. Through scikit-learn.
+Breiman 2001, "Random Forests", doi:10.1023/A:1010933404324. The forest's prediction is the mean of the trees. Their
+spread is that of single trees, not of their mean: a tree whose leaves hold one row each follows the noise of the data.
+Through scikit-learn.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,11 +3,12 @@
     C(x) = [m(x) - r s(x), m(x) + r s(x)]
     r = the k-th smallest |y_i - m(x_i)| / s(x_i),   k = ceil((n + 1) (1 - alpha))
 
-Papadopoulos, Proedrou, Vovk and Gammerman 2002, "Inductive Confidence Machines for Regression" (ECML); Lei, G'Sell,
-Rinaldo, Tibshirani and Wasserman 2018, "Distribution-Free Predictive Inference for Regression", arXiv:1604.04173. m is
-the mean of the wrapped method and s = 1, or with `scaled` the standard deviation that its draws have and state. Over
-exchangeable calibration and test rows, coverage is at least 1 - alpha, and at most 1 / (n + 1) more where no two scores
-are equal. Where n rows are too few for a coverage, its interval is infinite. Regression only.
+Papadopoulos, Proedrou, Vovk and Gammerman 2002, "Inductive Confidence Machines for Regression" (ECML),
+doi:10.1007/3-540-36755-1_29; Lei, G'Sell, Rinaldo, Tibshirani and Wasserman 2018, "Distribution-Free Predictive
+Inference for Regression", arXiv:1604.04173. m is the mean of the wrapped method and s = 1, or with `scaled` the
+standard deviation that its draws have and state. Over exchangeable calibration and test rows, coverage is at least 1 -
+alpha, and at most 1 / (n + 1) more where no two scores are equal. Where n rows are too few for a coverage, its interval
+is infinite. Regression only.
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,8 @@ _NAME = r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+)*"
 # Authors YEAR, "Title" (venue), arXiv:ID; all but the authors may be missing here, `cited_in` says what may not be.
 _CITATION = re.compile(
     rf"(?P<authors>{_NAME}(?:, {_NAME})*(?:,? and {_NAME})?(?: et al\.)?)(?: (?P<year>\d{{4}}))?"
-    r'(?:,\s+"(?P<title>[^"]+)")?(?:\s+\([^()]+\))?(?:,\s+(?P<later>\d{4}))?(?:,\s+(?P<id>(?:arXiv|doi):[^\s,;)]*[^\s,;:.)]))?'
+    r'(?:,\s+"(?P<title>[^"]+)")?(?:\s+\([^()]+\))?(?:,\s+(?P<later>\d{4}))?'
+    r"(?:,\s+(?P<id>(?:(?:arXiv|doi):|https?://)[^\s,;)]*[^\s,;:.)]))?"
 )
 _ADDRESS = re.compile(
     r"(?P<arxiv>\barXiv:(?P<paper>\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+/\d{7}))"
@@ -31,7 +32,7 @@ class Reference:
 def cited_in(text: str) -> tuple[Reference, ...]:
     """Return the publications that a text cites, each once, in its order.
 
-    A citation has authors, a year, and a title in quotation marks or an identifier (arXiv, DOI).
+    A citation has authors, a year, and a title in quotation marks or an identifier (arXiv, DOI, a web address).
     """
     found: dict[str, Reference] = {}
     for match in _CITATION.finditer(" ".join(text.split())):

@@ -60,3 +60,9 @@ def test_links() -> None:
 def test_text_is_escaped(name: str) -> None:
     assert "<script" not in linked(name)
     assert "<h1" not in linked(f"https://x/{name}")
+
+
+def test_a_web_address_behind_a_citation_is_its_link() -> None:
+    text = 'Rasmussen and Williams 2006, "Gaussian Processes", https://gaussianprocess.org/gpml, chapters 2 and 5.'
+    (found,) = cited_in(text)
+    assert (found.short, found.address) == ("Rasmussen and Williams 2006", "https://gaussianprocess.org/gpml")
