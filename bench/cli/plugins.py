@@ -63,15 +63,18 @@ def verify(
         found, facts = verdicts_of(_plugin(kind, name, plugins), only), {}
     verdicts = []
     for verdict in found:
-        verdicts.append(verdict)
         if not as_json:
-            _print(verdict)
+            earlier = [v.message for v in verdicts if v.state == "failed"]
+            _print(verdict, repeated=verdict.state == "failed" and verdict.message in earlier)
+        verdicts.append(verdict)
     counts = {state: sum(v.state == state for v in verdicts) for state in STATES}
     summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts}
     text = json.dumps(summary | facts | {"checks": [vars(v) for v in verdicts]}, indent=2, ensure_ascii=False)
     if as_json:
         echo(text)
     else:
+        for message, checks in _same_reason(verdicts).items():
+            echo(f"FAILED   {', '.join(checks)}: the same as above ({message})")
         echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
     if out is not None:
         from bench.machine.files import write_output
@@ -98,7 +101,18 @@ def _metric(registry: "Registry", name: str) -> "Metric":
 STATES = ("ok", "failed", "expected failure", "not applicable")
 
 
-def _print(verdict: "Verdict") -> None:
+def _same_reason(verdicts: "Sequence[Verdict]") -> dict[str, list[str]]:
+    """Return the failed checks whose message an earlier one had, by message: one mistake often fails most checks."""
+    checks: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.state == "failed":
+            checks.setdefault(verdict.message, []).append(verdict.check)
+    return {message: later for message, (_, *later) in checks.items() if later}
+
+
+def _print(verdict: "Verdict", repeated: bool) -> None:
+    if repeated:
+        return  # with others, below
     if verdict.state == "ok":
         measured = f" ({verdict.message})" if verdict.message else ""
         echo(f"ok       {verdict.check}: {verdict.proves}{measured}")
