@@ -61,7 +61,7 @@ def verify(
         from bench.testing import verify as verdicts_of
 
         found, facts = verdicts_of(_plugin(kind, name, plugins), only), {}
-    verdicts = []
+    verdicts: list[Verdict] = []
     for verdict in found:
         if not as_json:
             earlier = [v.message for v in verdicts if v.state == "failed"]
