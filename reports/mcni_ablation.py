@@ -43,7 +43,8 @@ class MCNIAblation(Report):
             by_dataset = rows.groupby("dataset")
             introduction = (
                 f"{plugin}: every variant against {reference}, which differs least from the others. In brackets: the "
-                "mean of the differences on the same split and seed with its 95 % interval, each by itself. Which "
+                "mean of the differences on the same split and seed with its 95 % interval, each by itself (of a "
+                "metric with a target, such as picp, differences of the distances to it: below 0 is nearer). Which "
                 "differences were shown after correction for all tests is in the other sections."
             )
             metrics = {str(name): _metrics(results, own) for name, own in by_dataset}
