@@ -6,7 +6,7 @@ generator, on the device that draws. Drawing changes no state.
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -14,29 +14,30 @@ from typing import Self
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import vmap
 
 from bench.api import Array, Method, Net, Task
-from bench.api.tape import BlankTape, Tape, TapeLength, new_generator, no_other_randomness, stream, write_numbers
+from bench.api.tape import BlankTape, TapeLength, new_generator, no_other_randomness, stream, write_numbers
 from bench.counts import plural
 from bench.errors import UserError
 from bench.training.allocator import keep_freed_memory
 from bench.training.draw_cache import cached_layers
+from bench.training.draw_calls import Call, Tensors, call_of, tensors_of
 from bench.training.flops import count_work
 from bench.training.guards import guarded, place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors, states_itself
 from bench.training.network_factory import runs_alone
+from bench.training.recording import record
 from bench.training.transfers import release_memory, to_host
 
 # Written in one call of a stack. Larger tensors leave the cache, and from 32 MiB on a tensor is allocated by the system
 # every time: 100 draws of an MLP at 2,000 rows took 225 ms in one call and 60 ms in calls of this size.
 BYTES_AT_ONCE = 2**25
+# Written in one of several parts that repeat the same recorded call, and the fewest parts for which one is recorded.
+BYTES_IN_CACHE, FEWEST_PARTS = 2**23, 4
 OUT_OF_MEMORY = "out of memory while drawing"  # a warning begins with it
 ROWS_IN_CACHE = 100  # of a large network on a CPU, whose activations fit into the cache
 
-Tensors = tuple[Mapping[str, Tensor], ...]  # params, buffers, memory
-Call = Callable[[Tensors, Tensor, Tensor, Tensor], Tensor]  # of tensors, rows, normals and uniforms
 # Evaluates a call for networks of these numbers; the draws of each network are the second axis of the tapes.
 Evaluate = Callable[[tuple[int, ...], Call, Tensors, Tensor, Tensor, Tensor], Tensor]
 
@@ -75,6 +76,7 @@ class Cuts:
     rows: int
     draws: int
     networks: int
+    recorded: bool = False  # the first call of some networks at some rows is recorded, and repeated for the others
 
 
 def eagerly(
@@ -96,7 +98,7 @@ class Functions:
         few, outputs = job.x[:2], []
         with guarded(net, x=job.x), _changes_seen(net) as changes:
             written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
-            written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
+        written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
         self.folds = not any(changes)  # noise on activations alone: several draws are one larger batch
         try:
             _check_outputs(job, outputs[0])
@@ -117,13 +119,19 @@ class Functions:
         rows = min(len(job.x), several if large or by_row else max(1, room // per_row))
         fit = self._draws_within(room, rows)
         draws = 1 if large else min(each, fit)
-        self.cuts = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
+        self.cuts = self._unrecorded = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
+        in_cache = max(2, self._draws_within(min(room, BYTES_IN_CACHE), rows))
+        if job.x.device.type == "cpu" and draws > 1 and each > (FEWEST_PARTS - 1) * in_cache:
+            # All parts have the same size, so the last one repeats some draws: the size for which these are fewest.
+            sizes = range(max(2, in_cache // 2), in_cache + 1)
+            draws = min(sizes, key=lambda size: (-each % size, -size))
+            self.cuts = replace(self.cuts, draws=draws, networks=1, recorded=True)
         self.threads = torch.get_num_threads() if large else 1
         self._evaluate: Evaluate = eagerly
 
     def one_by_one(self, rows: int | None = None) -> Self:
         """Return the same functions with one draw of one network per call; None: at as many rows as now."""
-        return self._cut_anew(replace(self.cuts, rows=rows or self.cuts.rows, draws=1, networks=1))
+        return self._cut_anew(replace(self.cuts, rows=rows or self.cuts.rows, draws=1, networks=1, recorded=False))
 
     def vectorised(self, room: int) -> Self:
         """Return the same functions with as many draws per call, at least two, as write this many bytes."""
@@ -132,11 +140,13 @@ class Functions:
         rows = cuts.rows if cuts.by_row else len(self.job.x)
         fit = max(2, self._draws_within(room, rows))
         draws = min(self.each, fit)
-        return self._cut_anew(replace(cuts, large=False, rows=rows, draws=draws, networks=min(networks, fit // draws)))
+        together = min(networks, fit // draws)
+        return self._cut_anew(Cuts(False, cuts.by_row, rows, draws, together))
 
     def evaluated_by(self, evaluate: Evaluate) -> Self:
         """Return the same functions with every call evaluated in another way; no layer is cached between calls."""
-        other = self._cut_anew(replace(self.cuts, large=False))
+        cuts = self._unrecorded if self.cuts.recorded else self.cuts
+        other = self._cut_anew(replace(cuts, large=False))
         other._evaluate = evaluate
         return other
 
@@ -159,21 +169,9 @@ class Functions:
 
     def numbers(self, t: int, length: TapeLength, device: torch.device, chunk: int = 0) -> tuple[Tensor, Tensor]:
         """Return the random numbers of draw t at the chunk of rows that begins with this one."""
-        normals, uniforms = self._numbers([t], length, device, chunk)
-        return normals[0], uniforms[0]
-
-    def _numbers(
-        self, draws: Sequence[int], length: TapeLength, device: torch.device, chunk: int
-    ) -> tuple[Tensor, Tensor]:
-        """Return the random numbers of some draws, each from a stream of its own: `[draws, n]` and `[draws, u]`."""
-        salt = (chunk,) if self.cuts.by_row else ()
-        source = new_generator(device)
-        normals = torch.empty(len(draws), length.normals, device=device)
-        uniforms = torch.empty(len(draws), length.uniforms, device=device)
-        laws = [law.unbind() if law.shape[1] else [law] * len(draws) for law in (normals, uniforms)]
-        for t, *rows in zip(draws, *laws, strict=True):
-            write_numbers(source.manual_seed(stream(self.job.seed, "draw", t, *salt)), *rows)
-        return normals, uniforms
+        turn, network = divmod(t, len(self.job.networks))
+        normals, uniforms = self._tapes(range(network, network + 1), range(turn, turn + 1), length, device, chunk)
+        return normals[0, 0], uniforms[0, 0]
 
     def at(self, x: Tensor) -> Iterator[Tensor]:
         """Yield the values `[T, rows, outputs]` of one chunk of rows after another."""
@@ -196,12 +194,11 @@ class Functions:
 
     def _chunk(self, x: Tensor, begin: int) -> Tensor:
         """Return the values `[T, rows, outputs]` of the chunk of rows that begins with this one."""
-        cuts, each, length, grid = self.cuts, self.each, self.tape_length(x), []
-        for first in range(0, len(self.job.networks), cuts.networks):
-            turns = [range(d, min(d + cuts.draws, each)) for d in range(0, each, cuts.draws)]
-            grid.append(torch.cat([self._values(first, x, turn, length, begin) for turn in turns], dim=1))
+        count, at_once, length = len(self.job.networks), self.cuts.networks, self.tape_length(x)
+        groups = [range(first, min(first + at_once, count)) for first in range(0, count, at_once)]
+        grid = [self._group(group, x, length, begin) for group in groups]
         # [networks, each, ...] -> draw t is number t // networks of network t mod networks
-        return torch.cat(grid).transpose(0, 1).flatten(0, 1)[: self.count]
+        return (grid[0] if len(grid) == 1 else torch.cat(grid)).transpose(0, 1).flatten(0, 1)[: self.count]
 
     def _halved(self) -> Cuts:
         """Return calls of half the size, for a device that is out of memory; raises where nothing can be halved."""
@@ -218,37 +215,46 @@ class Functions:
         warnings.warn(f"{OUT_OF_MEMORY}: it goes on in calls of half the size ({smaller})", stacklevel=2)
         return smaller
 
-    def _values(self, first: int, x: Tensor, turns: range, length: TapeLength, chunk: int) -> Tensor:
-        """Return these draws from one group of networks: `[networks, turns, rows, outputs]`."""
-        job, networks = self.job, self.job.networks[first : first + self.cuts.networks]
-        which = tuple(range(first, first + len(networks)))
-        normals, uniforms = self._numbers(
-            [turn * len(job.networks) + k for k in which for turn in turns], length, x.device, chunk
-        )
-        normals, uniforms = (law.unflatten(0, (len(which), len(turns))) for law in (normals, uniforms))
-        module = networks[0].module.eval()
-        softmax = job.task == "classification" and not states_itself(job.method)
+    def _group(self, which: range, x: Tensor, length: TapeLength, chunk: int) -> Tensor:
+        """Return all draws from one group of networks: `[networks, each, rows, outputs]`."""
+        job, cuts, each = self.job, self.cuts, self.each
+        call, tensors = call_of(job.method, job.task, [job.networks[k] for k in which])
+        if cuts.recorded:
+            tapes = self._tapes(which, range(cuts.draws), length, x.device, chunk)
+            values, repeat = record(lambda: call(tensors, x, *tapes), tapes)
+            if repeat is not None:
+                grid = values.new_empty(values.shape[0], each, *values.shape[2:])
+                for first in (min(d, each - cuts.draws) for d in range(0, each, cuts.draws)):
+                    turns = range(first, first + cuts.draws)
+                    if first:
+                        self._write_numbers(which, turns, tapes, chunk)
+                        repeat()
+                    grid[:, first : turns.stop] = values
+                return grid
+            self.cuts = cuts = self._unrecorded
+        parts = []
+        for first in range(0, each, cuts.draws):
+            tapes = self._tapes(which, range(first, min(first + cuts.draws, each)), length, x.device, chunk)
+            parts.append(self._evaluate(tuple(which), call, tensors, x, *tapes))
+        return torch.cat(parts, dim=1)
 
-        def one(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
-            outputs = job.method.draw(Net(module, *tensors), x, Tape(normals, uniforms))
-            return outputs.softmax(-1) if softmax else outputs
+    def _tapes(
+        self, which: range, turns: range, length: TapeLength, device: torch.device, chunk: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return the random numbers of some turns: `[networks, turns, n]` and `[networks, turns, u]`."""
+        sizes = (length.normals, length.uniforms)
+        normals, uniforms = (torch.empty(len(which), len(turns), size, device=device) for size in sizes)
+        self._write_numbers(which, turns, (normals, uniforms), chunk)
+        return normals, uniforms
 
-        def over_turns(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
-            # `vmap` looks at every tensor that it is given, so it is given only those that differ between draws.
-            turn: Callable[[Tensor, Tensor], Tensor] = vmap(lambda *tape: one(tensors, x, *tape))
-            return turn(normals, uniforms)
-
-        def of_one_network(tensors: Tensors, x: Tensor, normals: Tensor, uniforms: Tensor) -> Tensor:
-            if normals.shape[1] == 1:
-                return one(tensors, x, normals[0, 0], uniforms[0, 0])[None, None]
-            return over_turns(tensors, x, normals[0], uniforms[0])[None]
-
-        if len(networks) == 1:
-            return self._evaluate(which, of_one_network, _tensors(networks[0]), x, normals, uniforms)
-        parts = zip(*(_tensors(network) for network in networks), strict=True)
-        stacked = tuple({name: torch.stack([part[name] for part in same]) for name in same[0]} for same in parts)
-        call: Call = vmap(over_turns, in_dims=(0, None, 0, 0))
-        return self._evaluate(which, call, stacked, x, normals, uniforms)
+    def _write_numbers(self, which: range, turns: range, tapes: tuple[Tensor, Tensor], chunk: int) -> None:
+        """Write the random numbers of every draw from its own stream."""
+        salt = (chunk,) if self.cuts.by_row else ()
+        source = new_generator(tapes[0].device)
+        draws = [turn * len(self.job.networks) + k for k in which for turn in turns]
+        laws = [law.flatten(0, 1).unbind() if law.shape[2] else [law] * len(draws) for law in tapes]
+        for t, *rows in zip(draws, *laws, strict=True):
+            write_numbers(source.manual_seed(stream(self.job.seed, "draw", t, *salt)), *rows)
 
 
 @contextmanager
@@ -270,11 +276,7 @@ def _changes_seen(net: Net) -> Iterator[list[bool]]:
 
 def _versions(job: Drawing) -> list[int]:
     """Return how often each tensor of the networks was written."""
-    return [tensor._version for net in job.networks for part in _tensors(net) for tensor in part.values()]
-
-
-def _tensors(net: Net) -> Tensors:
-    return net.params, net.buffers, net.memory
+    return [tensor._version for net in job.networks for part in tensors_of(net) for tensor in part.values()]
 
 
 def _check_outputs(job: Drawing, outputs: Tensor) -> None:

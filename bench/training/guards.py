@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,10 @@ class _Guard(TorchDispatchMode):
         self._targets = batch.y if batch is not None and batch.task == "regression" else None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in func.tags:
+        random, writes = _kind(func)
+        if random:
             raise UserError(self._random_layer() or f"{_name(func)} is not reproducible under the harness; {FROM_TAPE}")
-        if func._schema.is_mutable:
+        if writes:
             self._refuse_writing(func, args)
         result = func(*args, **(kwargs or {}))
         if self._targets is not None and isinstance(result, Tensor) and result.ndim == 2:
@@ -88,6 +90,12 @@ class _Guard(TorchDispatchMode):
             f"layer {name!r} ({type(layer).__name__}) draws random numbers of its own in training and none in a draw"
         )
         return f"{found}; leave it out and write net(x, hidden=...), with a mask from the tape, as mc-dropout does"
+
+
+@cache  # to ask torch takes longer than many operations
+def _kind(func: Any) -> tuple[bool, bool]:
+    """Return whether an operation draws random numbers, and whether it writes into its arguments."""
+    return torch.Tag.nondeterministic_seeded in func.tags, bool(func._schema.is_mutable)
 
 
 def _name(func: Any) -> str:

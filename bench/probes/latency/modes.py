@@ -17,7 +17,8 @@ from torch.utils import _pytree as pytree
 
 from bench.api.tape import Tape
 from bench.training.compiled_graphs import compiler_found
-from bench.training.drawing import BYTES_AT_ONCE, Call, Cuts, Drawing, Functions, Tensors
+from bench.training.draw_calls import Call, Tensors
+from bench.training.drawing import BYTES_AT_ONCE, Cuts, Drawing, Functions
 from bench.training.limits import Limits, threads
 from bench.training.tracing import trace
 
