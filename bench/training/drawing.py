@@ -35,6 +35,7 @@ from bench.training.transfers import release_memory, to_host
 BYTES_AT_ONCE = 2**25
 # Written in one of several parts that repeat the same recorded call, and the fewest parts for which one is recorded.
 BYTES_IN_CACHE, FEWEST_PARTS = 2**23, 4
+FEWEST_DRAWS = 2  # of a part: a product of one draw has other kernels
 OUT_OF_MEMORY = "out of memory while drawing"  # a warning begins with it
 ROWS_IN_CACHE = 100  # of a large network on a CPU, whose activations fit into the cache
 
@@ -120,10 +121,10 @@ class Functions:
         fit = self._draws_within(room, rows)
         draws = 1 if large else min(each, fit)
         self.cuts = self._unrecorded = Cuts(large, by_row, rows, draws, 1 if large else max(1, fit // draws))
-        in_cache = max(2, self._draws_within(min(room, BYTES_IN_CACHE), rows))
+        in_cache = max(FEWEST_DRAWS, self._draws_within(min(room, BYTES_IN_CACHE), rows))
         if job.x.device.type == "cpu" and draws > 1 and each > (FEWEST_PARTS - 1) * in_cache:
             # All parts have the same size, so the last one repeats some draws: the size for which these are fewest.
-            sizes = range(max(2, in_cache // 2), in_cache + 1)
+            sizes = range(max(FEWEST_DRAWS, in_cache // 2), in_cache + 1)
             draws = min(sizes, key=lambda size: (-each % size, -size))
             self.cuts = replace(self.cuts, draws=draws, networks=1, recorded=True)
         self.threads = torch.get_num_threads() if large else 1

@@ -22,6 +22,9 @@ Step = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any]]
 ATEN = torch.ops.aten
 # Products, and the same with a sum: written at once they take less time than one after the other.
 WITH_SUM = {ATEN.bmm.default: ATEN.baddbmm, ATEN.mm.default: ATEN.addmm}
+# A product with fewer changing rows or columns, such as a vector per draw by a matrix, is rounded in another way than
+# one with more of them: such draws would depend on the size of the parts in which they are made.
+FEWEST_CHANGING = 16
 UNKNOWN = 0  # the memory of a tensor that has several parts
 # Operations whose results do not follow from the shapes of their arguments, or are numbers of Python.
 UNREPEATABLE = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.nondeterministic_seeded}
@@ -30,7 +33,8 @@ UNREPEATABLE = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output,
 def record(call: Callable[[], Tensor], changing: Sequence[Tensor]) -> tuple[Tensor, Repeat | None]:
     """Call a function of some tensors; return its output and a function that computes it anew, in the same memory.
 
-    `changing` are the tensors whose values may differ between repetitions. None: the call cannot be repeated.
+    `changing` are the tensors whose values may differ between repetitions. None: the call cannot be repeated, or gives
+    other bits than a call for more draws would.
     """
     with _Operations() as operations:
         output = call()
@@ -109,7 +113,7 @@ def _repetition(operations: Sequence[_Operation], changing: set[int]) -> Repeat 
     for each in operations:
         if not varying & (each.reads | each.makes):
             continue
-        if UNREPEATABLE & set(each.function.tags):
+        if UNREPEATABLE & set(each.function.tags) or _changes_in_few(each, varying):
             return None
         varying |= each.makes
         if each.sums_product and last is not None:
@@ -128,6 +132,15 @@ def _repetition(operations: Sequence[_Operation], changing: set[int]) -> Repeat 
             function(*arguments, **named)
 
     return repeat
+
+
+def _changes_in_few(operation: _Operation, varying: set[int]) -> bool:
+    """Return whether it is a product whose changing operand has few rows, if it is the left one, or few columns."""
+    if operation.function not in (ATEN.mm.default, ATEN.addmm.default):
+        return False
+    left, right = operation.arguments[-2:]
+    few = [matrix for matrix, size in ((left, left.shape[0]), (right, right.shape[1])) if size < FEWEST_CHANGING]
+    return bool(varying & _memory(few))
 
 
 def _again(operation: _Operation) -> Step:

@@ -4,18 +4,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from bench.api import Method, Problem
+from bench.api import Method, Net, Problem
 from bench.api.tape import Tape, TapeLength, generator, numbers
 from bench.methods.deep_ensemble import DeepEnsemble
 from bench.methods.deterministic import Deterministic
 from bench.methods.mc_dropout import MCDropout
 from bench.methods.mcni_fixed import MCNIFixed
 from bench.networks.resnet8 import ResNet8Network
-from bench.training.drawing import Drawing, draw
+from bench.training import drawing
+from bench.training.drawing import Drawing, Functions, draw
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member
-from tests.fixtures.training import NETWORK_METHODS, FitInOrder, MakeMember
+from tests.fixtures.training import NETWORK_METHODS, FitInOrder, MakeMember, image_rows
 
 PLAIN = Limits(path="plain")  # the quickest way to a network: here it is only drawn from
 
@@ -28,6 +30,7 @@ METHODS = NETWORK_METHODS
 REGRESSION = [name for name, method in METHODS.items() if not method.skip(Problem("regression", (8,), 1))]
 STATED = {"mean-variance": 2, "mean-variance-ensemble": 2, "evidential-regression": 4, "quantile-regression": 23}
 COLUMNS = {**STATED, "mc-dropout-prior": 2}
+IN_ONE_PRODUCT = {"laplace", "sngp"}  # all draws of a call, so that few draws are rounded in another way
 ONE_FUNCTION = {"deterministic", "deep-ensemble", "anchored-ensemble", *STATED}  # of each network
 
 
@@ -45,6 +48,62 @@ def test_draw_t_is_the_same_function_whatever_t_is_and_however_the_work_is_cut(
         np.testing.assert_allclose(draw(job(one, networks, 20), cut), many, atol=5e-6)
     few = replace(job(one, networks, 7), x=one.rows.x[:10])  # every draw and every row by itself
     np.testing.assert_allclose(draw(few, Limits(bytes=1)), draw(few), atol=5e-6)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_recorded_parts_give_the_bits_of_calls_of_vmap(
+    name: str, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = member(METHODS[name], epochs=1)
+    networks = fit_in_order([one] * one.method.networks, PLAIN)
+    for count in (20, 21):  # of 21 draws one is made twice: all parts have the same size
+        whole = draw(job(one, networks, count))
+        monkeypatch.setattr(drawing, "BYTES_IN_CACHE", 1)
+        functions = Functions(job(one, networks, count))
+        monkeypatch.undo()
+        assert functions.cuts.recorded == (name not in ONE_FUNCTION)
+        with torch.no_grad():
+            in_parts = torch.cat(list(functions.at(one.rows.x)), dim=1).numpy()
+        assert functions.cuts.recorded == (name not in ONE_FUNCTION | IN_ONE_PRODUCT)
+        np.testing.assert_array_equal(in_parts, whole)
+
+
+@pytest.mark.parametrize("networks", [1, 2])
+@pytest.mark.parametrize("method", [MCDropout(), MCDropout(per_row=True), MCNIFixed()], ids=str)
+def test_recorded_parts_of_classifiers_and_of_ensembles_give_the_same_bits(
+    method: Method, networks: int, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = member(method, rows=image_rows(), epochs=1)
+    fitted = fit_in_order([one] * networks, PLAIN)
+    monkeypatch.setattr(drawing, "ROWS_AT_ONCE", 30)
+    whole = draw(job(one, fitted, 40))
+    monkeypatch.setattr(drawing, "BYTES_IN_CACHE", 1)
+    assert Functions(job(one, fitted, 40)).cuts.recorded
+    np.testing.assert_array_equal(draw(job(one, fitted, 40)), whole)
+
+
+SCRATCH = torch.zeros(1)
+
+
+class WritesElsewhere(MCNIFixed):
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        SCRATCH.copy_(x[0, 0])
+        return super().draw(net, x + SCRATCH, tape)
+
+
+def test_what_cannot_be_repeated_is_drawn_by_vmap(
+    member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = member(WritesElsewhere(), epochs=1)
+    networks = fit_in_order([one], PLAIN)
+    whole = draw(job(one, networks, 20))
+    monkeypatch.setattr(drawing, "BYTES_IN_CACHE", 1)
+    functions = Functions(job(one, networks, 20))
+    assert functions.cuts.recorded
+    with torch.no_grad():
+        np.testing.assert_array_equal(torch.cat(list(functions.at(one.rows.x)), dim=1).numpy(), whole)
+    assert functions.cuts.draws == 20
+    assert not functions.cuts.recorded
 
 
 @pytest.mark.parametrize("method", [MCDropout(), MCDropout(per_row=True), MCNIFixed()], ids=str)
