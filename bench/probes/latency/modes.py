@@ -183,7 +183,7 @@ def name_of(functions: Functions) -> str:
     if at_once == 1:
         return "one by one"
     kind = "folded into the batch" if functions.folds and networks == 1 else "vectorised"
-    return f"{kind}, {at_once} draws per call"
+    return f"{kind}, {at_once} draws per {'repeated ' if cuts.recorded else ''}call"
 
 
 MODES: dict[str, Callable[[Drawing, Limits], Mode]] = {"engine": engine, "naive": naive, "compiled": by_compiler}

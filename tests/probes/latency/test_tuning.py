@@ -68,6 +68,13 @@ def test_ways_say_how_draws_are_computed() -> None:
     assert name_of(Functions(job(MCDropout(), 1), Limits(path="plain"))) == "one by one"
 
 
+def test_repeated_calls_have_a_name_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.training.drawing.BYTES_IN_CACHE", 1)
+    monkeypatch.setattr("bench.training.drawing.FEWEST_PARTS", 2)
+    ways, _ = ways_to_draw(Functions(job(MCNIFixed(), 1), Limits()), 2**20, None, None)
+    assert list(ways) == ["vectorised, 2 draws per repeated call", "one by one", "vectorised, 6 draws per call"]
+
+
 def test_buffers_that_change_are_not_folded() -> None:
     drawing = job(MCBatchNorm(), 1)
     (net,) = drawing.networks
