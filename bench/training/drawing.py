@@ -222,7 +222,7 @@ class Functions:
         call, tensors = call_of(job.method, job.task, [job.networks[k] for k in which])
         if cuts.recorded:
             tapes = self._tapes(which, range(cuts.draws), length, x.device, chunk)
-            values, repeat = record(lambda: call(tensors, x, *tapes), tapes)
+            values, repeat = record(lambda: call(tensors, x, *tapes), tapes, len(x))
             if repeat is not None:
                 grid = values.new_empty(values.shape[0], each, *values.shape[2:])
                 for first in (min(d, each - cuts.draws) for d in range(0, each, cuts.draws)):
@@ -231,6 +231,11 @@ class Functions:
                         self._write_numbers(which, turns, tapes, chunk)
                         repeat()
                     grid[:, first : turns.stop] = values
+                if (
+                    each % self._unrecorded.draws == 1
+                ):  # results stored before this way have the rounding of a single draw
+                    tapes = self._tapes(which, range(each - 1, each), length, x.device, chunk)
+                    grid[:, -1:] = call(tensors, x, *tapes)
                 return grid
             self.cuts = cuts = self._unrecorded
         parts = []

@@ -25,20 +25,21 @@ WITH_SUM = {ATEN.bmm.default: ATEN.baddbmm, ATEN.mm.default: ATEN.addmm}
 # A product with fewer changing rows or columns, such as a vector per draw by a matrix, is rounded in another way than
 # one with more of them: such draws would depend on the size of the parts in which they are made.
 FEWEST_CHANGING = 16
+BLOCK_OF_ROWS = 4  # a product of one column computes so many rows at once, and the rest at the end in another way
 UNKNOWN = 0  # the memory of a tensor that has several parts
 # Operations whose results do not follow from the shapes of their arguments, or are numbers of Python.
 UNREPEATABLE = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.nondeterministic_seeded}
 
 
-def record(call: Callable[[], Tensor], changing: Sequence[Tensor]) -> tuple[Tensor, Repeat | None]:
+def record(call: Callable[[], Tensor], changing: Sequence[Tensor], rows: int = 0) -> tuple[Tensor, Repeat | None]:
     """Call a function of some tensors; return its output and a function that computes it anew, in the same memory.
 
-    `changing` are the tensors whose values may differ between repetitions. None: the call cannot be repeated, or gives
-    other bits than a call for more draws would.
+    `changing` are the tensors whose values may differ between repetitions, `rows` how many rows of a product one draw
+    has. None: the call cannot be repeated, or gives other bits than a call for more draws would.
     """
     with _Operations() as operations:
         output = call()
-    return output, _repetition(operations.all, _memory(changing))
+    return output, _repetition(operations.all, _memory(changing), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def _fits(product: Tensor, target: Tensor, summand: Any) -> bool:
     return product.ndim == 3 and target.shape == product.shape and target.stride() == product.stride()
 
 
-def _repetition(operations: Sequence[_Operation], changing: set[int]) -> Repeat | None:
+def _repetition(operations: Sequence[_Operation], changing: set[int], rows: int) -> Repeat | None:
     if any(UNKNOWN in each.reads | each.makes for each in operations):
         return None
     made = {place for each in operations for place in each.makes}
@@ -113,7 +114,7 @@ def _repetition(operations: Sequence[_Operation], changing: set[int]) -> Repeat 
     for each in operations:
         if not varying & (each.reads | each.makes):
             continue
-        if UNREPEATABLE & set(each.function.tags) or _changes_in_few(each, varying):
+        if UNREPEATABLE & set(each.function.tags) or _depends_on_size(each, varying, rows):
             return None
         varying |= each.makes
         if each.sums_product and last is not None:
@@ -134,13 +135,14 @@ def _repetition(operations: Sequence[_Operation], changing: set[int]) -> Repeat 
     return repeat
 
 
-def _changes_in_few(operation: _Operation, varying: set[int]) -> bool:
-    """Return whether it is a product whose changing operand has few rows, if it is the left one, or few columns."""
+def _depends_on_size(operation: _Operation, varying: set[int], rows: int) -> bool:
+    """Return whether it is a product over all draws of a call that is rounded in another way for fewer draws."""
     if operation.function not in (ATEN.mm.default, ATEN.addmm.default):
         return False
     left, right = operation.arguments[-2:]
-    few = [matrix for matrix, size in ((left, left.shape[0]), (right, right.shape[1])) if size < FEWEST_CHANGING]
-    return bool(varying & _memory(few))
+    few_rows = left.shape[0] < FEWEST_CHANGING or (right.shape[1] == 1 and rows % BLOCK_OF_ROWS)
+    few_columns = right.shape[1] < FEWEST_CHANGING
+    return bool(varying & _memory([left] * bool(few_rows) + [right] * few_columns))
 
 
 def _again(operation: _Operation) -> Step:

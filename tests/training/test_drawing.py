@@ -82,6 +82,34 @@ def test_recorded_parts_of_classifiers_and_of_ensembles_give_the_same_bits(
     np.testing.assert_array_equal(draw(job(one, fitted, 40)), whole)
 
 
+@pytest.mark.parametrize(("rows", "repeated"), [(120, True), (117, False)])
+def test_folded_draws_are_repeated_where_no_row_is_rounded_in_another_way(
+    rows: int, repeated: bool, member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = member(MCDropout(), epochs=1)
+    task = replace(job(one, fit_in_order([one], PLAIN), 20), x=one.rows.x[:rows])
+    whole = draw(task)
+    monkeypatch.setattr(drawing, "BYTES_IN_CACHE", 1)
+    functions = Functions(task)
+    with torch.no_grad():
+        np.testing.assert_array_equal(torch.cat(list(functions.at(task.x)), dim=1).numpy(), whole)
+    assert functions.cuts.recorded == repeated
+
+
+def test_a_draw_that_would_be_alone_in_its_call_keeps_its_bits(
+    member: MakeMember, fit_in_order: FitInOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = member(MCNIFixed(), epochs=1)
+    networks = fit_in_order([one], PLAIN)
+    functions = Functions(job(one, networks, 21))
+    limits = Limits(bytes=20 * (len(one.rows.x) * functions._per_row + functions._fixed))
+    assert Functions(job(one, networks, 21), limits).cuts.draws == 20
+    whole = draw(job(one, networks, 21), limits)
+    monkeypatch.setattr(drawing, "BYTES_IN_CACHE", 1)
+    assert Functions(job(one, networks, 21), limits).cuts.recorded
+    np.testing.assert_array_equal(draw(job(one, networks, 21), limits), whole)
+
+
 SCRATCH = torch.zeros(1)
 
 
