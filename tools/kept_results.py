@@ -141,6 +141,23 @@ def kept(results: Results, metrics: set[str], command: str) -> dict[str, Any]:
     }
 
 
+def joined(content: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of some cells with what was kept before of other datasets and methods of the suite."""
+    if content["suite"] != before["suite"]:
+        raise ValueError(f"results of {content['suite']} cannot be added to those of {before['suite']}")
+    own = {(kind["dataset"], kind["method"]) for kind in content["kinds"]}
+    others = [kind for kind in before["kinds"] if (kind["dataset"], kind["method"]) not in own]
+    data = {name: dict(before["data"].get(name, {})) for name in {**before["data"], **content["data"]}}
+    for name, seeds in content["data"].items():
+        if any(data[name].get(seed, found) != found for seed, found in seeds.items()):
+            raise ValueError(f"{name}: the rows are not those of the results that are kept")
+        data[name] |= seeds
+    code = {part for each in (before, content) for part in each["environment"]["code"].split(", ")}
+    kinds = sorted([*others, *content["kinds"]], key=lambda kind: (kind["dataset"], kind["method"]))
+    environment = {**content["environment"], "code": ", ".join(sorted(code))}
+    return {**content, "environment": environment, "data": data, "kinds": kinds}
+
+
 def _number(value: float) -> float | str | None:
     if math.isnan(value):
         return None
