@@ -34,6 +34,7 @@ def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], 
     compared = {m: one for m, one in board.standings.items() if one.difference is not None}
     first = f"best mean {best}, {_value(board, best)}" if best and best != baseline else ""
     first = f"best mean {best}, the baseline" if best and best == baseline else first
+    first = first or _best_of_common(board)
     if baseline is None or not compared:
         reason = f"{baseline}, the baseline, has no value" if baseline else "there is no baseline to compare with"
         return _sentence([first, f"not tested, as {reason}"])
@@ -47,6 +48,17 @@ def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], 
         parts += [f"{word} than {baseline}: {_listed(board, names, word, compared, costs)}"] if names else []
     parts = parts or [f"no method was shown to be better or worse than {baseline}"]
     return _sentence([*parts, first]) + _unseen(board, compared, family)
+
+
+def _best_of_common(board: Board) -> str:
+    """Return who has the best mean over the repeats that all methods have, where nobody else has all repeats."""
+    if board.common is None or sum(one.whole for one in board.standings.values()) > 1:
+        return ""
+    best, means = board.common.best(board.metric), board.common.means
+    whole = [method for method, one in board.standings.items() if one.whole and method in means and method != best]
+    places = decimals([(one.value.high - one.value.low) / 2 for one in board.standings.values()], list(means.values()))
+    told = ", ".join(f"{method} {rounded(means[method], places)}" for method in (best, *whole))
+    return f"no best mean, as methods have different repeats (best over the {board.common.repeats} common ones: {told})"
 
 
 def _sentence(parts: Sequence[str]) -> str:

@@ -23,8 +23,7 @@ def forest(name: str, baseline: str, boards: Sequence[Board]) -> Figure | None:
     if not drawn:
         return None
     methods = [m for m in dict.fromkeys(m for board in drawn for m in board.standings) if m != baseline]
-    first = drawn[0].standings
-    methods.sort(key=lambda m: first[m].loss if m in first else math.inf)  # as in the table
+    methods = drawn[0].order(methods)  # as in the table
     numbers: list[Row] = []
     with style.house_style():
         most = 3 if len(drawn) != 4 else 2

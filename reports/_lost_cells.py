@@ -1,19 +1,22 @@
-"""Methods without a result in every planned cell: no mean over the cells that went well is called the best."""
+"""Methods without a result in every repeat: no mean over other repeats is called the best."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 
-from bench.api import Results, style
+from bench.api import Results, stats, style
 
-WHY = "the repeats that went well are not those of the others"
+WHY = "its mean is over other repeats"
+LACKING = f"(5 of 20): with results in 5 of 20 repeats; such a method is last and never the best, because {WHY}."
 
 
 def lost_cells(results: Results) -> dict[str, set[str]]:
-    """Return for each dataset the methods of which some cell diverged, failed or was not run."""
+    """Return for each dataset the methods without a result in some repeat: diverged, failed, or not run."""
     lost: dict[str, set[str]] = {}
     cells = results.cells
-    gone = cells[cells["status"] != "ok"]
-    for dataset, method in zip(gone["dataset"], gone["method"], strict=True):
-        lost.setdefault(str(dataset), set()).add(str(method))
+    found = Counter(zip(cells["dataset"], cells["method"], cells["status"] == "ok", strict=True))
+    for (dataset, method), due in stats.repeats_due(cells).items():
+        if found[dataset, method, True] < due:
+            lost.setdefault(dataset, set()).add(method)
     return lost
 
 

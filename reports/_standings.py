@@ -48,7 +48,13 @@ class Standing:
     loss: float  # lower is better: of a target the mean distance to it over datasets, not that of the mean
     difference: Estimate | None  # None of the baseline itself, or where there is none
     on: Mapping[str, stats.DatasetComparison]  # by dataset
-    whole: bool  # a finite value in every planned repeat
+    repeats: int  # with a finite value, on all datasets
+    due: int  # those that all methods together have, and its own planned ones
+
+    @property
+    def whole(self) -> bool:
+        """Whether its means are over the same repeats as those of all other methods that are whole."""
+        return self.repeats >= self.due
 
     def count(self, verdict: str) -> int:
         """Return on how many datasets this verdict was reached."""
@@ -61,6 +67,18 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Common:
+    """The means of methods that lost no result over the repeats that all of them have."""
+
+    repeats: int
+    means: Mapping[str, float]
+
+    def best(self, metric: Metric) -> str:
+        """Return the method with the best mean."""
+        return min(self.means, key=lambda method: metric.loss(self.means[method]))
+
+
+@dataclass(frozen=True)
 class Board:
     """All methods by one metric."""
 
@@ -68,14 +86,23 @@ class Board:
     datasets: tuple[str, ...]
     percent: bool  # values and differences are in per cent of the baseline's mean on each dataset
     standings: Mapping[str, Standing]
+    common: "Common | None" = None  # where methods were run with different numbers of repeats
 
     @property
     def metric(self) -> Metric:
         """Its metric."""
         return self.headline.metric
 
+    def order(self, methods: Sequence[str]) -> list[str]:
+        """Return methods, the best first; then those that lack repeats, the most repeats first, and those without any.
+
+        Only methods with the same repeats are sorted by their values.
+        """
+        own = self.standings
+        return sorted(methods, key=lambda m: (own[m].due - own[m].repeats, own[m].loss) if m in own else (math.inf, 0))
+
     def best(self) -> str | None:
-        """Return the method with the best value of those with all results; None where several share it."""
+        """Return the method with the best value of those with all repeats; None where several share it."""
         own = [(name, one) for name, one in self.standings.items() if one.whole]
         if len(own) < 2:
             return None
@@ -109,7 +136,8 @@ def _board(results: Results, headline: Headline) -> Board | None:
     percent = len(datasets) > 1 and metric.unit.startswith("target unit")
     if percent and not against:
         return None  # values in the units of several datasets have no mean, and there is no baseline to compare with
-    planned = results.cells.groupby(["dataset", "method"]).size().to_dict()
+    due = stats.repeats_due(results.cells)
+    most = {d: max(count for (place, _), count in due.items() if place == d) for d in datasets}
     standings = {}
     for method, own in rows.groupby("method", sort=False):
         groups = {str(dataset): part for dataset, part in own.groupby("dataset")}
@@ -125,12 +153,24 @@ def _board(results: Results, headline: Headline) -> Board | None:
         means = [metric.loss(float(part["value"].mean())) for part in groups.values()]
         loss = -value.value if percent and metric.direction == "higher" else value.value
         loss = loss if percent else float(np.mean(means))
-        whole = len(groups) == len(datasets) and all(len(part) == planned[d, method] for d, part in groups.items())
-        standings[str(method)] = Standing(value, loss, difference, compared, whole)
+        wanted = sum(due.get((dataset, str(method)), most[dataset]) for dataset in datasets)
+        standings[str(method)] = Standing(value, loss, difference, compared, len(own), wanted)
     if not standings:
         return None  # the baseline has no value of a metric in units of the data
     order = [method for method in methods_of(results.frame) if method in standings]
-    return Board(headline, datasets, percent, {method: standings[method] for method in order})
+    common = _over_common(rows, results.cells) if len(datasets) == 1 else None
+    return Board(headline, datasets, percent, {method: standings[method] for method in order}, common)
+
+
+def _over_common(rows: pd.DataFrame, cells: pd.DataFrame) -> Common | None:
+    """Return the means of one dataset over common repeats; None where all methods have the same ones, or none."""
+    planned = cells[cells["dataset"] == rows["dataset"].iloc[0]].groupby("method").size()
+    table = rows.pivot(index=["split", "seed"], columns="method", values="value")
+    table = table[[method for method in table if table[method].count() == planned[method]]]
+    shared = table.dropna()
+    if len(shared) in (0, len(table.dropna(how="all"))) or len(table.columns) < 2:
+        return None
+    return Common(len(shared), {str(method): float(mean) for method, mean in shared.mean().items()})
 
 
 def mean_difference(rows: Sequence[stats.DatasetComparison], percent: bool) -> Estimate | None:

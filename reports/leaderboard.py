@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Text, plural, stats, style
+from bench.reports._lost_cells import WHY
 from bench.reports._rankings import rankings
 from bench.reports._searches import configurations_tried, with_searches
 from bench.reports._words import arrow, lead_metrics, methods_of, probability, rounded
@@ -16,7 +17,8 @@ EXPLAINED = (
     "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "
     "critical difference or more; without a test there is none. Methods that share a letter were not shown to differ. "
     "Score: interquartile mean of losses standardised on each dataset, with its 95 % interval, which covers 90 % with "
-    "5 seeds and 94 % with 20; 0 is the average method, lower is better. Right of it: the mean on each dataset."
+    "5 seeds and 94 % with 20; 0 is the average method, lower is better. Right of it: the mean on each "
+    "dataset, over the repeats that all ranked methods have."
 )
 
 
@@ -81,17 +83,15 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     datasets = sorted(set(rows["dataset"]))
     if len(datasets) != 1 or rows["method"].nunique() < 2:
         return []
-    groups = rows[np.isfinite(rows["value"])].groupby("method")["value"]
-    columns = {"mean": groups.mean(), "standard deviation": groups.std(), "repeats": groups.size()}
-    cells = results.cells[results.cells["dataset"] == datasets[0]]
-    table = pd.DataFrame(columns).reindex(rows["method"].unique()).rename_axis("method")
-    table = table.assign(planned=cells.groupby("method").size(), repeats=table["repeats"].fillna(0).astype(int))
-    # The repeats of a method that went well are not those of the others, so their mean is no better one.
+    finite = rows.assign(value=rows["value"].where(np.isfinite(rows["value"])))
+    table = stats.repeat_means(finite, results.cells).droplevel(["dataset", "metric"]).reindex(rows["method"].unique())
     losses = table["mean"].map(metric.loss).to_numpy()
-    table = table.iloc[np.lexsort((losses, table["repeats"] < table["planned"]))].reset_index()
+    table = table.iloc[np.lexsort((losses, table["due"] - table["finite"]))].rename_axis("method").reset_index()
+    table = table.rename(columns={"deviation": "standard deviation", "finite": "repeats", "due": "of all"})
+    table = table[["method", "mean", "standard deviation", "repeats", "of all"]]
     caption = (
         f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places; "
-        "methods without a value in every planned repeat are last"
+        f"methods without a value in every repeat that any method has are last, because {WHY}"
     )
     paper = f"`{metric.name}` {arrow(metric)} on `{datasets[0]}`: mean and standard deviation over the repeats."
     return [Table(caption, table, name=f"leaderboard-{metric.name}", paper_caption=paper)]

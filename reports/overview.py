@@ -13,6 +13,7 @@ from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
 from bench.reports._forest import forest
 from bench.reports._headline import headlines
+from bench.reports._lost_cells import LACKING
 from bench.reports._page_tests import page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
 from bench.reports._standings import Board, Standing, boards
@@ -115,9 +116,7 @@ def _table(
     results: Results, own: Sequence[Board], costs: Mapping[str, MethodCost], base: str | None, name: str
 ) -> Table:
     """Return all methods by the metrics of one task and by cost: values, intervals and marks."""
-    first = own[0].standings
-    methods = [m for m in methods_of(results.frame) if any(m in board.standings for board in own)]
-    methods.sort(key=lambda m: (not first[m].whole, first[m].loss) if m in first else (True, math.inf))
+    methods = own[0].order([m for m in methods_of(results.frame) if any(m in board.standings for board in own)])
     data: dict[str, list[str]] = {"method": [f"{m}\n(baseline)" if m == base else m for m in methods]}
     bold, numbers = set(), []
     scaled = recalibrations(results).column(own[0].metric.task, _datasets(own))
@@ -155,6 +154,8 @@ def _caption(results: Results, own: Sequence[Board], base: str | None) -> str:
     seeds = results.cells[results.cells["dataset"].isin(datasets)]["seed"].nunique()
     where = datasets[0] if len(datasets) == 1 else f"Mean over {len(datasets)} datasets ({', '.join(datasets)})"
     text = f"{where}, {plural(seeds, 'seed')}, with 95 % intervals, sorted by the first metric. Bold: the best mean."
+    if not all(one.whole for board in own for one in board.standings.values()):
+        text += f" {LACKING}"
     if base is None:
         return text
     text += f" %: change from {base}." if any(board.percent for board in own) else ""
@@ -177,7 +178,7 @@ def _cell(board: Board, method: str, places: int, base: str | None) -> str:
     text = value + (" " if several and marks else "") + " ".join(f"{m}{n}" if several else m for m, n in marks)
     if one.value.has_interval:
         text += f"\n({rounded(one.value.low, places)} to {rounded(one.value.high, places)})"
-    return text if one.whole else f"{text}\nincomplete"
+    return text if one.whole else f"{text}\n({one.repeats} of {one.due})"
 
 
 def _tidy(one: Standing) -> tuple[float, ...]:

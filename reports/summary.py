@@ -1,11 +1,9 @@
 """One table per dataset: mean and standard deviation over the seeds, the best mean in bold, marks for what differs."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from bench.api import Block, Metric, Report, Results, Section, Table, Text, declaration, stats
@@ -36,20 +34,16 @@ class Summary(Report):
         blocks: list[Block] = []
         beside: dict[str, str] = {}
         marks = _marks(str(results.baseline), tested)
-        by = frame.assign(finite=np.isfinite(frame["value"])).groupby(["dataset", "metric", "method"])
-        groups, finite = by["value"], by["finite"].sum()
-        numbers = pd.DataFrame(
-            {"mean": groups.mean(), "spread": groups.std(), "count": groups.size(), "finite": finite}
-        )
-        planned = Counter(zip(results.cells["dataset"], results.cells["method"], strict=True))
+        numbers = stats.repeat_means(frame, results.cells)
         known = {str(dataset): own.droplevel("dataset") for dataset, own in numbers.groupby(level="dataset")}
         for dataset, metrics in chosen.items():
             if metrics:
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
-                cells = {method: planned[dataset, method] for method in methods}
                 baseline = results.baseline if dataset in marks else None
-                table = _table(dataset, own, cells, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline)
+                table = _table(
+                    dataset, own, methods, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline
+                )
                 scaled = recalibrations(results).column(metrics[0].task, [dataset]) if _calibrated(metrics) else None
                 blocks.append(table if scaled is None else _with_scaled(table, scaled))
                 beside |= {} if scaled is None else {scaled.name: explained(scaled)}
@@ -70,7 +64,8 @@ def _introduction(results: Results, tested: Sequence[Tested]) -> str:
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance. "
         "Coverage is best where it is nearest to its target. Widths of intervals are neither bold nor marked: narrow "
         "is good only with coverage, and the Winkler score and CRPS weigh both. "
-        f"A method without a finite value in every planned repeat is never bold, because {WHY}."
+        "(5 of 20): with values in 5 of 20 repeats. A method without a finite value in every repeat that it or another "
+        f"method has is never bold, because {WHY}."
     )
     if results.baseline:
         text += (
@@ -105,32 +100,33 @@ def _marks(baseline: str, tested: Sequence[Tested]) -> dict[str, dict[tuple[str,
 def _table(
     dataset: str,
     known: pd.DataFrame,
-    planned: Mapping[str, int],
+    methods: Sequence[str],
     seeds: int,
     metrics: list[Metric],
     marks: Marks,
     baseline: str | None,
     against: str | None,
 ) -> Table:
-    """Return the table of a dataset from mean, spread and counts of each metric and method, and its planned cells.
+    """Return the table of a dataset from the means of each metric and method (`stats.repeat_means`).
 
     `baseline` is the method that the marks are about, None where nothing was tested; `against` that of the suite.
     """
-    methods = list(planned)
     data, bold, numbers = {}, set(), []
     for column, metric in enumerate(metrics, start=1):
         own = known.loc[metric.name]
-        means, spreads, counts, finite = (own[name].to_dict() for name in ("mean", "spread", "count", "finite"))
+        means, spreads, counts, due = (own[name].to_dict() for name in ("mean", "deviation", "count", "due"))
+        whole = own["whole"].to_dict()
         places = decimals(spreads.values(), means.values())
         data[f"{metric.name} {arrow(metric)}".rstrip()] = [
-            _cell(means.get(m), spreads.get(m), counts.get(m, 0), seeds, places) + marks.get((metric.name, m), "")
+            _cell(means.get(m), spreads.get(m), counts.get(m, 0), due.get(m, 0), places)
+            + marks.get((metric.name, m), "")
             for m in methods
         ]
         if metric.has_better and not metric.only_with and len(means) > 1:
-            losses = {m: metric.loss(float(means[m])) for m in methods if finite.get(m) == planned[m]}
+            losses = {m: metric.loss(float(means[m])) for m in methods if whole.get(m)}
             best = min(losses.values(), default=math.nan)
             leading = [m for m, loss in losses.items() if loss == best]
-            leading = leading if len(leading) < len(means) else []  # all are alike
+            leading = leading if len(losses) > 1 and len(leading) < len(means) else []  # alone, or all are alike
             # The baseline's own difference to itself is 0 and no result.
             bold |= {(methods.index(m), column) for m in leading if not (metric.relative_to and m == against)}
         numbers += [
@@ -176,8 +172,8 @@ def _paper_caption(dataset: str, seeds: int, baseline: str | None) -> str:
     )
 
 
-def _cell(mean: float | None, spread: float | None, count: int, seeds: int, places: int) -> str:
+def _cell(mean: float | None, spread: float | None, count: int, due: int, places: int) -> str:
     if mean is None:
         return "–"
-    fewer = f" ({count} of {seeds})" if count < seeds else ""  # the others failed, diverged or have no value
+    fewer = f" ({count} of {due})" if count < due else ""  # the others failed, diverged, or were not run
     return with_spread(mean, math.nan if spread is None else spread, places) + fewer

@@ -91,8 +91,9 @@ class Selection:
 def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> Board:
     """Rank the methods on the one dataset of `chosen`.
 
-    Every pair of methods is compared on the repeats that both have, by the paired t-test that docs/statistics.md
-    describes (corrected where repeats are overlapping splits), with Holm's correction over the pairs of the board.
+    Methods are sorted by their means over the repeats that all of those with a place have. Every pair of methods is
+    compared on the repeats that both have, by the paired t-test that docs/statistics.md describes (corrected where
+    repeats are overlapping splits), with Holm's correction over the pairs of the board.
 
     A method has a place if it has a value in every planned repeat and there are enough of them for a test. Others are
     listed below without one: their repeats that went well are not the repeats of the others. Methods that entered after
@@ -122,8 +123,10 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     if placed.sum() < 2:  # nobody to be tested against
         placed[:] = False
     better, tested = _better(unit_loss, whole & placed[:, None], share, settings)
+    shared_repeats = finite[placed if placed.any() else have_all].all(axis=0)  # means over other repeats have no order
+    by = _means(loss, finite & shared_repeats) if shared_repeats.any() else badness
     order = sorted(
-        range(len(rows)), key=lambda i: (not placed[i], not have_all[i], np.isnan(badness[i]), badness[i], methods[i])
+        range(len(rows)), key=lambda i: (not placed[i], not have_all[i], np.isnan(by[i]), by[i], badness[i], methods[i])
     )
     # Positive is worse, whatever the direction of the metric; repeats that are hard for all methods do not widen it.
     gaps = np.where(whole & whole[order[0]], unit_loss - unit_loss[order[0]], np.nan)
@@ -145,6 +148,7 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
         *protocol_notes(rows),
         *_apart(rows, finite, whole.sum(axis=1), placed, shared=shared),
         *([related.note] if related.note else []),
+        *_uneven(methods, finite, have_all, shared_repeats),
     ]
     if shared:
         notes.append(f"several seeds share each of {units.shape[1]} splits: tests and intervals are of their means")
@@ -299,6 +303,19 @@ def _apart(rows: Sequence[Row], finite: Mask, counts: NDArray[Any], placed: Mask
     if not few and not placed.any() and len(rows) - len(lacking) == 1:
         notes.append("no place: there is no other method to test against")
     return notes
+
+
+def _uneven(methods: Sequence[str], finite: Mask, have_all: Mask, shared: Mask) -> list[str]:
+    """Return that methods were run with different numbers of repeats, and by what they are sorted then, in words."""
+    counts = {m: int(own.sum()) for m, own, all_ in zip(methods, finite, have_all, strict=True) if all_}
+    if len(set(counts.values())) < 2:
+        return []
+    most = max(counts.values())
+    fewer = ", ".join(f"{method} ({count} of {most})" for method, count in counts.items() if count < most)
+    return [
+        f"fewer repeats than others: {fewer}; their means are over other repeats, so methods are sorted by the "
+        f"{plural(int(shared.sum()), 'repeat')} that all of them have"
+    ]
 
 
 def _lost(row: Row, infinite: int) -> str:

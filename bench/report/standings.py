@@ -8,7 +8,7 @@ import pandas as pd
 from bench.counts import plural
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
-from bench.stats import CellCounts, average_ranks, methods_with_equal_draws
+from bench.stats import CellCounts, average_ranks, methods_with_equal_draws, repeats_due
 from bench.stats.rank import mean_losses
 from bench.store.results import StoredResults
 from bench.text_tables import cut
@@ -21,7 +21,7 @@ ARROWS = {"lower": "↓", "higher": "↑", "target": "→"}
 
 def value_lines(results: StoredResults) -> Iterator[str]:
     """Yield the means over seeds of every dataset, calibration among them; a hint where they are too many to read."""
-    frame = results.frame
+    frame, due = results.frame, repeats_due(results.cells)
     if frame.groupby(["dataset", "method"]).ngroups > MOST_VALUES:
         yield "uqbench report shows the values of each dataset"
         return
@@ -29,7 +29,7 @@ def value_lines(results: StoredResults) -> Iterator[str]:
         metrics = _with_calibration(_stored_metrics(results, own))
         if not metrics:
             continue
-        repeats = own.dropna(subset="value").groupby("method")["key"].nunique()
+        repeats = own.dropna(subset="value").groupby("method")["key"].nunique()  # those that diverged have no value
         most = int(repeats.max()) if len(repeats) else 0
         titles = [f"{metric.name} {ARROWS[metric.direction]}" for metric in metrics]
         widths = [max(10, len(title) + 2) for title in titles]
@@ -39,8 +39,8 @@ def value_lines(results: StoredResults) -> Iterator[str]:
         for method in dict.fromkeys(own["method"]):
             values = [means.get((method, metric.name), math.nan) for metric in metrics]
             texts = "".join(f"{_value(v):>{w}}" for v, w in zip(values, widths, strict=True))
-            count = int(repeats.get(method, 0))  # those that diverged have no value
-            label = cut(method, NAME) + f" ({count} of {most})" * (count < most)
+            count, wanted = int(repeats.get(method, 0)), due[str(dataset), str(method)]
+            label = cut(method, NAME) + f" ({count} of {wanted})" * (count < wanted)
             yield f"  {label:<{NAME + 12}}{texts}"
 
 
@@ -75,6 +75,9 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
         cells = "".join(f"{_rank(ranks.get(method)):>{widths[title]}}" for title, ranks in found.items())
         yield f"      {cut(method, NAME):<{NAME + 2}}{cells}"
     yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title, width in widths.items())
+    counts = results.cells[results.cells["status"] == "ok"].groupby(["dataset", "method"]).size()
+    if (counts.groupby("dataset").nunique() > 1).any():
+        yield "ranks are of means over the repeats that all methods have; a method that diverged is behind them"
     yield "ranks of means say nothing about significance: uqbench compare, uqbench rank, uqbench report"
 
 

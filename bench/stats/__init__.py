@@ -57,6 +57,7 @@ from bench.stats.tests import (
     variance_factor,
     wilcoxon_test,
 )
+from bench.stats.whole_means import repeat_means, repeats_due
 
 __all__ = ["CellCounts", "Comparison", "DatasetComparison", "Estimate", "Interval", "LostCells", "Margin", "Measure"]
 __all__ += ["MethodRank", "MetricLike", "OverallComparison", "PairTest", "PairwiseTests", "Posterior", "Profile"]
@@ -89,4 +90,4 @@ __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "r
 __all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
 __all__ += ["RowTable", "compare_rows", "disputed_rows", "hardest_rows", "row_frame", "row_tables"]
 __all__ += ["Recalibrations", "ScaledColumn", "recalibrations"]
-__all__ += ["StoredRows", "recalibration_frame", "trimmed_mean", "trimmed_test"]
+__all__ += ["StoredRows", "recalibration_frame", "repeat_means", "repeats_due", "trimmed_mean", "trimmed_test"]

@@ -148,7 +148,7 @@ def test_the_mean_of_the_repeats_that_went_well_is_never_bold(store: Store, lost
     assert tables(found)[0].bold == {(0, 1)}
     assert found is not None
     assert isinstance(found.blocks[0], Text)
-    assert "never bold, because the repeats that went well are not those of the others" in found.blocks[0].text
+    assert "never bold, because its mean is over other repeats" in found.blocks[0].text
 
 
 def test_a_suites_metrics_come_first_and_all_where_it_names_none_of_them(store: Store) -> None:
