@@ -19,7 +19,8 @@ NOTABLE = 1.25  # times the baseline's cost, from which on a sentence tells it
 
 def title(headline: Headline) -> str:
     """Return what a sentence is about: the group and its metric."""
-    return f"{headline.group.capitalize()}: {headline.metric.name} {arrow(headline.metric)}"
+    alone = ", draws alone" if headline.metric.draws_alone else ""
+    return f"{headline.group.capitalize()}: {headline.metric.name} {arrow(headline.metric)}{alone}"
 
 
 def no_column(baseline: str | None) -> str:

@@ -37,6 +37,17 @@ def arrow(metric: Metric) -> str:
     return {"lower": "↓", "higher": "↑"}.get(metric.direction, target)
 
 
+def about_draws(metrics: Iterable[Metric]) -> str:
+    """Return the sentence of a caption that says which metrics leave out the observation noise; '' where none does."""
+    names = [metric.name for metric in metrics if metric.draws_alone]
+    if not names:
+        return ""
+    return (
+        f"Draws alone: {', '.join(names)} {'is' if len(names) == 1 else 'are'} of the spread of the draws, without the "
+        "observation noise: more targets lie outside of such intervals than of those that include it."
+    )
+
+
 def labelled(metric: Metric) -> str:
     """Return the words for an axis: the metric and its unit."""
     name = style.title(metric.name)

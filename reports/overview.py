@@ -17,7 +17,7 @@ from bench.reports._lost_cells import LACKING
 from bench.reports._page_tests import page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
 from bench.reports._standings import Board, Standing, boards
-from bench.reports._words import arrow, decimals, lead_metrics, methods_of, rounded
+from bench.reports._words import about_draws, arrow, decimals, lead_metrics, methods_of, rounded
 
 BETTER, WORSE = "†", "‡"
 MANY_PER_CENT = 1000  # from which on decimals say nothing
@@ -144,7 +144,8 @@ def _table(
         data["latency (ms per 1,000 rows)"] = [rounded(costs[m].latency, 2) if m in costs else "–" for m in methods]
     columns = ["method", "metric", "value", "95 % low", "95 % high", "difference", "difference low"]
     columns += ["difference high", "datasets better", "datasets worse", "datasets tested"]
-    caption = " ".join([_caption(results, own, base), *([explained(scaled)] if scaled is not None and asides else [])])
+    more = [about_draws([board.metric for board in own]), explained(scaled) if scaled is not None and asides else ""]
+    caption = " ".join([_caption(results, own, base), *(text for text in more if text)])
     tidy = pd.DataFrame(numbers, columns=columns)
     return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, asides=asides)
 

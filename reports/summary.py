@@ -11,7 +11,7 @@ from bench.reports._left_out import explain
 from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
-from bench.reports._words import arrow, decimals, methods_of, metrics_of, with_spread
+from bench.reports._words import about_draws, arrow, decimals, methods_of, metrics_of, with_spread
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
@@ -55,7 +55,9 @@ class Summary(Report):
                 ]
                 if reasons := explain(results.cells, dataset, gaps):
                     blocks.append(Text(reasons))
-        introduction = " ".join([_introduction(results, tested), *beside.values()])
+        every = dict.fromkeys(metric for metrics in chosen.values() for metric in metrics)
+        texts = [_introduction(results, tested), about_draws(every), *beside.values()]
+        introduction = " ".join(text for text in texts if text)
         return Section("Results by dataset", [Text(introduction), *blocks])
 
 

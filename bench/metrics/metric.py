@@ -112,6 +112,16 @@ class Metric:
         return self.direction != "none"
 
     @property
+    def draws_alone(self) -> bool:
+        """Whether it judges targets by the spread of the draws, without the observation noise fitted on validation rows.
+
+        A method that states a variance of its own has that in its spread; for all others intervals from it are too
+        narrow by the noise, however good the method is.
+        """
+        spread = bool(self.needs & {"draws", "variance"}) and "truth" not in self.needs
+        return spread and self.task == "regression" and self.family == "calibration"
+
+    @property
     def value_range(self) -> tuple[float, float]:
         """The smallest and the largest possible value."""
         lowest = -math.inf if self.signed or self.relative_to else 0.0

@@ -90,7 +90,7 @@ def _stored_metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]
 
 
 def _metrics(results: StoredResults, frame: pd.DataFrame) -> list[Metric]:
-    chosen = _stored_metrics(results, frame)
+    chosen = [metric for metric in _stored_metrics(results, frame) if not metric.only_with]  # narrow is no merit
     tasks = {metric.task: [m for m in chosen if m.task == metric.task] for metric in chosen}
     each = -(-COLUMNS // max(len(tasks), 1))  # a suite of both tasks shows some of each
     return [metric for own in tasks.values() for metric in own[:each]][:COLUMNS]

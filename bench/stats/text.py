@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from bench.counts import plural
+from bench.metrics import find_declaration
 from bench.stats.compare import Comparison
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import NAMES
@@ -23,9 +24,10 @@ NAME = 16  # columns for a dataset or a method
 def comparison_answer(comparison: Comparison, suite: str) -> Iterator[str]:
     """Yield the verdicts on A in a sentence: over the datasets, or on the dataset where there is only one."""
     overall = {across.metric: across.verdict for across in comparison.across}
-    found: dict[str, list[str]] = {verdict: [] for verdict in get_args(Verdict)}
+    found: dict[str, list[str]] = {verdict: [] for verdict in (*get_args(Verdict), "lower", "higher")}
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
-        found[overall.get(metric) or next(r.verdict for r in comparison.rows if r.metric == metric)].append(metric)
+        verdict = overall.get(metric) or next(row.verdict for row in comparison.rows if row.metric == metric)
+        found[_word(metric, verdict)].append(metric + _read_with(metric))
     verdicts = "; ".join(f"{verdict} by {', '.join(metrics)}" for verdict, metrics in found.items() if metrics)
     datasets = list(dict.fromkeys(row.dataset for row in comparison.rows))
     where = f"{len(datasets)} datasets" if len(datasets) > 1 else " ".join(datasets)
@@ -36,9 +38,24 @@ def ranking_answer(rankings: Sequence[Ranking], suite: str) -> Iterator[str]:
     """Yield in a sentence which method leads by each metric, and how many were not shown to be behind it."""
     found: dict[tuple[str, str], list[str]] = {}
     for ranking in rankings:
-        found.setdefault((ranking.methods[0].method, _certainty(ranking)), []).append(ranking.metric)
+        name = ranking.metric + _read_with(ranking.metric)
+        found.setdefault((ranking.methods[0].method, _certainty(ranking)), []).append(name)
     leaders = [f"{method} leads by {', '.join(metrics)} ({rest})" for (method, rest), metrics in found.items()]
     yield from _wrapped(f"suite {suite}: {'; '.join(leaders)}")
+
+
+def _word(metric: str, verdict: str) -> str:
+    """Return a verdict as it is printed: a narrow interval is not better by itself, it is lower."""
+    declared = find_declaration(metric)
+    if declared is None or not declared.only_with or verdict not in ("better", "worse"):
+        return verdict
+    return "lower" if (verdict == "better") == (declared.direction == "lower") else "higher"
+
+
+def _read_with(metric: str) -> str:
+    """Return in brackets the metric without which this one means nothing; '' where it stands alone."""
+    declared = find_declaration(metric)
+    return f" (read with {declared.only_with})" if declared is not None and declared.only_with else ""
 
 
 def _certainty(ranking: Ranking) -> str:
@@ -76,7 +93,7 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
     yield (
         f"  {_name(row.dataset)}{row.pairs:>4}{_number(row.mean_a):>10}{_number(row.mean_b):>10}"
         f"{_number(row.difference):>10}  {ends:<19}{_probability(row.p_adjusted):>7}"
-        f"{_share(row.better_probability):>6}  {row.verdict}"
+        f"{_share(row.better_probability):>6}  {_word(row.metric, row.verdict)}"
     )
     if row.verdict == "inconclusive" and not math.isnan(row.detectable):
         smallest = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
@@ -90,11 +107,11 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
 
 
 def _across_lines(across: OverallComparison, comparison: Comparison) -> Iterator[str]:
-    counts = [(getattr(across, verdict), verdict) for verdict in get_args(Verdict)]
+    counts = [(getattr(across, verdict), _word(across.metric, verdict)) for verdict in get_args(Verdict)]
     unit = "deviations over seeds, as their scales differ" if across.standardised else "the metric's unit"
     improvement, posterior = across.improvement, across.posterior
     family = len(comparison.across)
-    yield f"  over {across.datasets} datasets: {across.verdict}"
+    yield f"  over {across.datasets} datasets: {_word(across.metric, across.verdict)}"
     yield from _notes(
         f"{', '.join(f'{count} {verdict}' for count, verdict in counts if count)}; signed-rank p "
         f"{_probability(across.p_adjusted)} ({NAMES[comparison.settings.correction]} over {plural(family, 'metric')})",
@@ -152,15 +169,17 @@ def ranking_lines(ranking: Ranking) -> Iterator[str]:
     for pair in ranking.pairs:
         yield (
             f"  {_name(pair.better)}{_name(pair.worse)}{pair.rank_gap:>6.2f}{_probability(pair.p):>8}"
-            f"{_probability(pair.p_adjusted):>10}{_share(pair.improvement.value):>7}  {pair.verdict}"
+            f"{_probability(pair.p_adjusted):>10}{_share(pair.improvement.value):>7}  "
+            f"{_word(ranking.metric, pair.verdict)}"
         )
 
 
 def _heading(metric: str, direction: Direction, target: float | None) -> str:
-    better = (
-        f"the distance to {target:g} counts, lower is better" if direction == "target" else f"{direction} is better"
-    )
-    return f"{metric} ({better})"
+    if direction == "target":
+        return f"{metric} (the distance to {target:g} counts, lower is better)"
+    declared = find_declaration(metric)
+    alone = declared is None or not declared.only_with
+    return f"{metric} ({direction} is better)" if alone else f"{metric} (lower is good only with {declared.only_with})"
 
 
 def _notes(*texts: str) -> Iterator[str]:

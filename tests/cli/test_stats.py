@@ -49,6 +49,24 @@ def path(tmp_path: Path) -> str:
     return name
 
 
+def test_a_narrower_interval_is_lower_not_better(call: "Call", tmp_path: Path) -> None:
+    """As in reports and on boards, a width is neither better nor worse by itself."""
+    name = str(tmp_path / "widths.db")
+    outcomes = {
+        place: Outcome("ok", metrics={"picp": value(*place) / 20, "mpiw": value(*place)})
+        for place in product(DATASETS, METHODS, range(6))
+    }
+    with closing(Store(name)) as store:
+        save_outcomes(store, "widths", outcomes, ["picp", "mpiw"])
+    _, out, _ = call("compare", "alpha", "gamma", "--store", name)
+    answer = " ".join(out.split("\n\n")[0].split())
+    assert answer.endswith("is worse by picp; lower by mpiw (read with picp)")
+    assert "mpiw (lower is good only with picp)" in out
+    assert "better" not in out.partition("mpiw (lower")[2].partition("over 7 datasets")[0]
+    _, out, _ = call("rank", "--store", name, "--metric", "mpiw")
+    assert "leads by mpiw (read with picp)" in out
+
+
 @pytest.fixture
 def call(command: Command) -> Call:
     """Run the command in this process and return its exit code and what it printed."""

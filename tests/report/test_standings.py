@@ -14,7 +14,7 @@ def test_a_method_that_diverges_mostly_is_last_and_erases_nobody(store: Store) -
         return steps(["a", "b"], gap=1.0, noise=0.0)(dataset, swapped, seed, metric)
 
     fill(store, value, methods=["c", "b", "a"], datasets=["one", "two"], seeds=10)
-    _, *lines, datasets, _ = standing_lines(StoredResults(store, "made"))
+    _, *lines, datasets, _, _ = standing_lines(StoredResults(store, "made"))
     assert [line.split() for line in lines] == [["a", "1.00"], ["b", "2.00"], ["c", "3.00"]]
     assert datasets.split() == ["datasets", "2"]
 

@@ -98,7 +98,7 @@ def test_results_by_dataset_and_the_section_leaderboard_say_the_same(store: Stor
 def test_ranks_are_of_means_over_common_repeats(store: Store) -> None:
     """Over all its seeds `long` would be ahead on both datasets."""
     results = unequal(store, ("d", "e"))
-    heading, *lines, _, why, _ = standing_lines(results)
+    _, *lines, _, why, _ = standing_lines(results)
     assert [line.split() for line in lines] == [["short", "1.00"], ["long", "2.00"], ["base", "3.00"]]
     assert why.startswith("ranks are of means over the repeats that all methods have")
     ranking = stats.rank(results.frame, stats.Measure("rmse", "lower"), cells=results.cells)
