@@ -56,9 +56,9 @@ def _best_of_common(board: Board) -> str:
     if board.common is None or sum(one.whole for one in board.standings.values()) > 1:
         return ""
     best, means = board.common.best(board.metric), board.common.means
-    whole = [method for method, one in board.standings.items() if one.whole and method in means and method != best]
+    whole = [method for method, one in board.standings.items() if one.whole and method in means and method not in best]
     places = decimals([(one.value.high - one.value.low) / 2 for one in board.standings.values()], list(means.values()))
-    told = ", ".join(f"{method} {rounded(means[method], places)}" for method in (best, *whole))
+    told = ", ".join(f"{method} {rounded(means[method], places)}" for method in (*best, *whole))
     return f"no best mean, as methods have different repeats (best over the {board.common.repeats} common ones: {told})"
 
 
@@ -143,20 +143,27 @@ def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
     sizes = [_detectable(row, alpha, board.percent) for row in left]
     sizes = [size for size in sizes if math.isfinite(size)]
     told = f" Not shown in {len(left)} of {plural(len(rows), 'comparison')}"
-    if not sizes:
+    typical = float(np.median(sizes)) if sizes else 0.0
+    if typical == 0.0:
         return f"{told}."
-    typical = float(np.median(sizes))
-    if typical >= _widest(board):
-        return f"{told}: even the largest difference that there can be may well have been missed."
+    if not board.percent and typical > stats.widest_difference(board.metric):
+        return f"{told}: these repeats can show no difference that {board.metric.name} can have."
     size = f"{rounded(typical, decimals([typical], []))}{' %' if board.percent else ''}"
     return f"{told}: a difference below about {size} may well have been missed."
 
 
-def _widest(board: Board) -> float:
-    """Return the largest difference that the range of a metric allows, of a target metric of distances to it."""
-    low, high = board.metric.value_range
-    target = board.metric.target
-    return math.inf if board.percent else high - low if target is None else max(high - target, target - low)
+def more_repeats(own: Sequence[Board]) -> str:
+    """Return what helps where more splits of the same rows cannot show a difference of half a deviation, or ''."""
+    rows = [row for board in own for one in board.standings.values() for row in one.on.values()]
+    left = [row for row in rows if not math.isnan(row.p) and row.verdict not in ("better", "worse")]
+    stuck = [row for row in left if row.test_share and row.pairs_for_margin is None]
+    if 2 * len(stuck) <= len(left):
+        return ""
+    return (
+        "Splits of one table overlap: in most of these comparisons no number of seeds would show a difference of half "
+        "a standard deviation over seeds. More rows or more datasets help, and so does a test of fewer pairs by fewer "
+        "metrics (uqbench compare A B --metric NAME)."
+    )
 
 
 def _detectable(row: stats.DatasetComparison, alpha: float, percent: bool) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from bench.api import Results, stats, style
 
 WHY = "its mean is over other repeats"
-LACKING = f"(5 of 20): with results in 5 of 20 repeats; such a method is last and never the best, because {WHY}."
+LACKING = f"(n of m): with results in n of m repeats; such a method is last and never the best, because {WHY}."
 
 
 def lost_cells(results: Results) -> dict[str, set[str]]:

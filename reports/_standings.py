@@ -73,9 +73,10 @@ class Common:
     repeats: int
     means: Mapping[str, float]
 
-    def best(self, metric: Metric) -> str:
-        """Return the method with the best mean."""
-        return min(self.means, key=lambda method: metric.loss(self.means[method]))
+    def best(self, metric: Metric) -> list[str]:
+        """Return the methods with the best mean."""
+        first = min(metric.loss(mean) for mean in self.means.values())
+        return [method for method, mean in self.means.items() if metric.loss(mean) == first]
 
 
 @dataclass(frozen=True)

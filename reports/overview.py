@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.api import Block, Facts, Report, Results, Section, Table, Text, plural
-from bench.reports._answers import answer, no_column, title
+from bench.reports._answers import answer, more_repeats, no_column, title
 from bench.reports._cell_warnings import warning_blocks
+from bench.reports._choice import QUESTION, choice
 from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
 from bench.reports._forest import forest
@@ -59,6 +60,8 @@ def _task(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
     listed = {board.metric for board in own}
     left = [one for one in headlines(results)[own[0].metric.task] if one.metric not in listed]
     answers |= {title(one): no_column(results.baseline) for one in left}
+    which, more = choice(own, base, costs, tests), more_repeats(own)
+    answers = ({QUESTION: which} if which else {}) | answers | ({"More seeds": more} if more else {})
     table = _table(results, own, costs, base, f"at-a-glance{ending}")
     return [Facts(answers), table] if len(table.data) > MOST_ROWS else [table, Facts(answers)]
 
@@ -117,7 +120,8 @@ def _table(
 ) -> Table:
     """Return all methods by the metrics of one task and by cost: values, intervals and marks."""
     methods = own[0].order([m for m in methods_of(results.frame) if any(m in board.standings for board in own)])
-    data: dict[str, list[str]] = {"method": [f"{m}\n(baseline)" if m == base else m for m in methods]}
+    data: dict[str, list[str]] = {"method": [_name(own, m, base) for m in methods]}
+    data |= _prices(costs, methods)
     bold, numbers = set(), []
     scaled = recalibrations(results).column(own[0].metric.task, _datasets(own))
     for board in own:
@@ -126,7 +130,7 @@ def _table(
         unit = " (%)" if board.percent else ""
         column = len(data)
         data[f"{board.metric.name} {arrow(board.metric)}{unit}"] = [
-            _cell(board, m, places, base) if m in board.standings else "–" for m in methods
+            _cell(board, m, places, base) + _lacking(own, board, m) if m in board.standings else "–" for m in methods
         ]
         best = board.best()
         bold |= {(methods.index(best), column)} if best and not (board.percent and best == base) else set()
@@ -135,13 +139,6 @@ def _table(
             data[scaled.name] = column_cells(scaled, methods)
             numbers += [(*each, *[math.nan] * 8) for each in column_numbers(scaled, methods)]
     asides = {scaled.name: scaled.note} if scaled is not None and scaled.name in data else {}
-    prices = {
-        "training (x epochs)": [_training(costs.get(m)) for m in methods],
-        "passes T": [numbers_text(costs[m].passes) if m in costs else "–" for m in methods],
-    }
-    data |= {name: column for name, column in prices.items() if set(column) != {"–"}}
-    if any(cost.latency > 0 for cost in costs.values()):
-        data["latency (ms per 1,000 rows)"] = [rounded(costs[m].latency, 2) if m in costs else "–" for m in methods]
     columns = ["method", "metric", "value", "95 % low", "95 % high", "difference", "difference low"]
     columns += ["difference high", "datasets better", "datasets worse", "datasets tested"]
     more = [about_draws([board.metric for board in own]), explained(scaled) if scaled is not None and asides else ""]
@@ -179,13 +176,39 @@ def _cell(board: Board, method: str, places: int, base: str | None) -> str:
     text = value + (" " if several and marks else "") + " ".join(f"{m}{n}" if several else m for m, n in marks)
     if one.value.has_interval:
         text += f"\n({rounded(one.value.low, places)} to {rounded(one.value.high, places)})"
-    return text if one.whole else f"{text}\n({one.repeats} of {one.due})"
+    return text
+
+
+def _name(own: Sequence[Board], method: str, base: str | None) -> str:
+    """Return a method with its repeats, where it lacks some and has equally many by all metrics."""
+    notes = ["(baseline)"] if method == base else []
+    counts = {(one.repeats, one.due) for board in own if (one := board.standings.get(method))}
+    notes += [f"({repeats} of {due})" for repeats, due in counts if repeats < due and len(counts) == 1]
+    return "\n".join([method, *notes])
+
+
+def _lacking(own: Sequence[Board], board: Board, method: str) -> str:
+    """Return the repeats behind a value, where they are fewer than those of others and not said beside the method."""
+    counts = {(one.repeats, one.due) for each in own if (one := each.standings.get(method))}
+    one = board.standings[method]
+    return "" if one.whole or len(counts) == 1 else f"\n({one.repeats} of {one.due})"
 
 
 def _tidy(one: Standing) -> tuple[float, ...]:
     difference = one.difference
     ends = (difference.value, difference.low, difference.high) if difference else (math.nan,) * 3
     return one.value.value, one.value.low, one.value.high, *ends, one.count("better"), one.count("worse"), one.tested
+
+
+def _prices(costs: Mapping[str, MethodCost], methods: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of cost, which stand beside the method: they are half of the answer."""
+    prices = {
+        "training (x epochs)": [_training(costs.get(m)) for m in methods],
+        "passes T": [numbers_text(costs[m].passes) if m in costs else "–" for m in methods],
+    }
+    if any(cost.latency > 0 for cost in costs.values()):
+        prices["latency (ms per 1,000 rows)"] = [rounded(costs[m].latency, 2) if m in costs else "–" for m in methods]
+    return {name: column for name, column in prices.items() if set(column) != {"–"}}
 
 
 def _training(cost: MethodCost | None) -> str:

@@ -144,9 +144,12 @@ def _data(specs: list[Spec], cells: pd.DataFrame) -> list[Block]:
         prints.setdefault(dataset, {})[spec.data] = None
         about[dataset] = spec.dataset
     seeds = cells.groupby("dataset")["seed"].agg(lambda s: sorted(set(s)))
+    named = dict(zip(cells["dataset"], cells["stored_as"], strict=True)) if "stored_as" in cells else {}
+    named = {shown: name for shown, name in named.items() if shown != name}
     rows = [
         {
             "dataset": dataset,
+            **({"named": named.get(dataset, dataset)} if named else {}),
             "version": about[dataset].version,
             "options": _options(about[dataset].options),
             "seeds": _span(seeds[dataset]),

@@ -66,7 +66,7 @@ def _introduction(results: Results, tested: Sequence[Tested]) -> str:
         "Mean ± standard deviation over the seeds; bold: the best mean, which by itself says nothing of significance. "
         "Coverage is best where it is nearest to its target. Widths of intervals are neither bold nor marked: narrow "
         "is good only with coverage, and the Winkler score and CRPS weigh both. "
-        "(5 of 20): with values in 5 of 20 repeats. A method without a finite value in every repeat that it or another "
+        "(n of m): with values in n of m repeats. A method without a finite value in every repeat that it or another "
         f"method has is never bold, because {WHY}."
     )
     if results.baseline:

@@ -113,7 +113,7 @@ class Metric:
 
     @property
     def draws_alone(self) -> bool:
-        """Whether it judges targets by the spread of the draws, without the observation noise fitted on validation rows.
+        """Whether it judges targets by the spread of the draws, without the fitted observation noise.
 
         A method that states a variance of its own has that in its spread; for all others intervals from it are too
         narrow by the noise, however good the method is.

@@ -144,8 +144,11 @@ class Suite(BaseModel):
         return min(self.seeds, self.datasets[dataset].most_seeds or self.seeds)
 
     def only(self, datasets: Sequence[str], methods: Sequence[str]) -> "Suite":
-        """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional."""
-        kept: dict[str, Any] = {}
+        """Return the suite with only some datasets and methods; an empty choice keeps all that are not optional.
+
+        The title of chosen datasets ends at its colon: what follows is about those of the file.
+        """
+        kept: dict[str, Any] = {"title": self.title.partition(": ")[0]} if datasets else {}
         for kind, chosen, entries in (("dataset", datasets, self.datasets), ("method", methods, self.methods)):
             for name in chosen:
                 if name not in entries:

@@ -8,6 +8,7 @@ import pandas as pd
 from bench.counts import plural
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
+from bench.spec.names import short_names
 from bench.stats import CellCounts, average_ranks, methods_with_equal_draws, repeats_due
 from bench.stats.rank import mean_losses
 from bench.store.results import StoredResults
@@ -22,6 +23,7 @@ ARROWS = {"lower": "↓", "higher": "↑", "target": "→"}
 def value_lines(results: StoredResults) -> Iterator[str]:
     """Yield the means over seeds of every dataset, calibration among them; a hint where they are too many to read."""
     frame, due = results.frame, repeats_due(results.cells)
+    shown = short_names(str(name) for name in frame["dataset"].unique())
     if frame.groupby(["dataset", "method"]).ngroups > MOST_VALUES:
         yield "uqbench report shows the values of each dataset"
         return
@@ -33,7 +35,7 @@ def value_lines(results: StoredResults) -> Iterator[str]:
         most = int(repeats.max()) if len(repeats) else 0
         titles = [f"{metric.name} {ARROWS[metric.direction]}" for metric in metrics]
         widths = [max(10, len(title) + 2) for title in titles]
-        heading = f"{cut(str(dataset), NAME)}, mean of {plural(most, 'seed')}"
+        heading = f"{cut(shown[str(dataset)], NAME)}, mean of {plural(most, 'seed')}"
         yield f"{heading:<{NAME + 14}}" + "".join(f"{t:>{w}}" for t, w in zip(titles, widths, strict=True))
         means = own.groupby(["method", "metric"])["value"].mean()
         for method in dict.fromkeys(own["method"]):

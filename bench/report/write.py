@@ -16,6 +16,7 @@ from bench.report.drawings import Drawings
 from bench.report.markdown import markdown, section_lines
 from bench.report.page import page
 from bench.report.titles import Titles
+from bench.spec.names import short_names
 from bench.store.results import FrameCache, StoredResults
 from bench.store.store import Store
 
@@ -37,7 +38,8 @@ def write_report(
     if not known:
         raise UserError(f"store {store.address}: nothing is stored yet; run a suite first: uqbench run quick")
     frames = FrameCache()
-    results = [StoredResults(store, suite, frames) for suite in dict.fromkeys(suites or known)]
+    shown = short_names(store.datasets())
+    results = [StoredResults(store, suite, frames, shown) for suite in dict.fromkeys(suites or known)]
     plugins, broken = _plugins(registry)
     titles = Titles(registry)
     looks = style.declared_looks(partial(declared_look, registry))

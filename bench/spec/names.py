@@ -5,6 +5,10 @@ line of printable characters of a limited length. Another one is refused where i
 group of rows, or a store that is merged.
 """
 
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
 from bench.errors import UserError
 
 LONGEST_NAME = 200  # characters; PostgreSQL cannot index names of any length
@@ -28,3 +32,19 @@ def check_name(name: str, what: str, longest: int = LONGEST_NAME) -> str:
     if fault := name_fault(name, longest):
         raise UserError(f"{what} {name[:40]!r}{'...' if len(name) > 40 else ''}: {fault}")
     return name
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of datasets as pages show them: of a file its stem, where no other dataset would have it.
+
+    `csv:data/bikes.csv?target=rentals` is shown as `bikes`.
+    """
+    stems = {name: _stem(name) for name in names}
+    counts = Counter(stems.values())
+    return {name: stem if counts[stem] == 1 else name for name, stem in stems.items()}
+
+
+def _stem(name: str) -> str:
+    kind, _, place = name.partition(":")
+    path = PurePosixPath(place.partition("?")[0].replace("\\", "/"))
+    return path.stem if kind and path.suffix and path.stem else name

@@ -25,7 +25,7 @@ from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviati
 from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
 from bench.stats.hierarchical import next_dataset
 from bench.stats.joint_signs import joint_sign_test, smallest_joint_p
-from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats
+from bench.stats.pairing import LostCells, Measure, MetricLike, Repeats, losses, pair_repeats, widest_difference
 from bench.stats.planning import detectable_difference, pairs_needed, power
 from bench.stats.rank import MethodRank, PairTest, Ranking, rank
 from bench.stats.rank_tests import (
@@ -87,7 +87,8 @@ __all__ += [
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "repetition"]
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
-__all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "wilcoxon_holm", "wilcoxon_test"]
+__all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "widest_difference"]
+__all__ += ["wilcoxon_holm", "wilcoxon_test"]
 __all__ += ["RowTable", "compare_rows", "disputed_rows", "hardest_rows", "row_frame", "row_tables"]
 __all__ += ["Recalibrations", "ScaledColumn", "recalibrations"]
 __all__ += ["StoredRows", "recalibration_frame", "repeat_means", "repeats_due", "trimmed_mean", "trimmed_test"]

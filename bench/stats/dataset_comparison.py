@@ -14,7 +14,7 @@ from bench.stats.bayes import Posterior, correlated_t_test
 from bench.stats.bootstrap import bca_interval, hull
 from bench.stats.effects import cliffs_delta, pooled_deviation, unshared_deviation
 from bench.stats.failures import favours_failures, share_of_wins
-from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, losses
+from bench.stats.pairing import Direction, LostCells, MetricLike, Repeats, losses, widest_difference
 from bench.stats.replication import Repetition
 from bench.stats.settings import Settings, Verdict
 from bench.stats.shape import Shape, shape
@@ -72,7 +72,7 @@ class DatasetComparison:
     equivalence_p: float = math.nan
     equivalence_p_adjusted: float = math.nan
     posterior: Posterior | None = None  # of A - B as losses, ROPE = margin: below means A is better
-    detectable: float = math.nan  # smallest difference that these pairs show with the requested power
+    detectable: float = math.nan  # smallest difference that these pairs show with the requested power; infinite: none
     pairs_for_margin: int | None = None  # None: no number of repeats reaches it
     split_count: int | None = None  # of the dataset: a plan for more cannot be run; None: as many as are asked for
     detectable_at_most: float = math.nan  # the smallest difference that all its splits show with the requested power
@@ -139,7 +139,8 @@ def compare_on_dataset(
     )
     row = _with_tests(row, d, with_failures, settings)
     row = _with_intervals(row, d, sign, share, settings)
-    return _with_plan(row, share, settings, family_size)
+    row = _with_plan(row, share, settings, family_size)
+    return replace(row, detectable=math.inf) if row.detectable > widest_difference(measure) else row
 
 
 def _seed_deviation(row: DatasetComparison, runs_a: Array, runs_b: Array) -> float:

@@ -1,5 +1,6 @@
 """Pair the values of a frame of results by split and seed, and report every cell that is not among them."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,11 @@ class MetricLike(Protocol):
         """Whether its expectation depends on the number of draws, so that methods are compared at equal ones only."""
         ...
 
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
+        ...
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -52,6 +58,13 @@ class Measure:
     direction: Direction = "lower"
     target: float | None = None
     biased_in_draws: bool = False
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+
+
+def widest_difference(measure: MetricLike) -> float:
+    """Return the largest difference that two values can have (by a target: two distances to it)."""
+    low, high = measure.value_range
+    return high - low if measure.target is None else max(high - measure.target, measure.target - low)
 
 
 def require_better(measure: MetricLike) -> None:

@@ -96,7 +96,7 @@ def _dataset_lines(row: DatasetComparison, comparison: Comparison) -> Iterator[s
         f"{_share(row.better_probability):>6}  {_word(row.metric, row.verdict)}"
     )
     if row.verdict == "inconclusive" and not math.isnan(row.detectable):
-        smallest = "no difference" if math.isinf(row.detectable) else _number(row.detectable)
+        smallest = "no possible difference" if math.isinf(row.detectable) else _number(row.detectable)
         yield from _notes(
             f"{_percent(comparison.settings.power)} power: {row.pairs} pairs can detect {smallest}; "
             f"the margin {_number(row.margin)} needs {_needed(row)}"

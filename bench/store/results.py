@@ -1,8 +1,8 @@
 """The stored results of one suite, in the form that reports use."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +44,16 @@ class FrameCache:
 
 
 class StoredResults:
-    """The results of one suite in a store; several suites of a report share `frames`."""
+    """The results of one suite in a store; several suites of a report share `frames`.
 
-    def __init__(self, store: Store, suite: str, frames: FrameCache | None = None) -> None:
+    `shown` has the names of datasets as a page shows them; those that it lacks are shown as they are.
+    """
+
+    def __init__(
+        self, store: Store, suite: str, frames: FrameCache | None = None, shown: Mapping[str, str] | None = None
+    ) -> None:
         self.store = store
+        self._shown = {name: short for name, short in (shown or {}).items() if short != name}
         self._frames = FrameCache() if frames is None else frames
         record = store.suites()[suite]
         self.suite: str = suite
@@ -61,7 +67,10 @@ class StoredResults:
     @cached_property
     def columns(self) -> ValueColumns:
         """The same values as `frame` in a tenth of its memory."""
-        return self._with_relative(self.store.value_columns(self.suite))
+        found = self._with_relative(self.store.value_columns(self.suite))
+        if not self._shown:
+            return found
+        return replace(found, places=[(p[0], self._shown.get(p[1], p[1]), *p[2:]) for p in found.places])
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -87,17 +96,22 @@ class StoredResults:
         """Cells, one row each: place, key, spec, status (missing: not run yet), message, training, environment.
 
         Also its cost (seconds, cpu_seconds), when it started and finished, the version of the code, and the number of
-        configurations that its search tried (1 without a search).
+        configurations that its search tried (1 without a search). Where datasets are shown by other names than those
+        that they are stored by, `stored_as` has the latter.
         """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
         found = pd.DataFrame(self.store.cells(self.suite), columns=columns)
-        return found.assign(configurations=[_configurations(text) for text in found["training"]])
+        found = found.assign(configurations=[_configurations(text) for text in found["training"]])
+        if not self._shown:
+            return found
+        return found.assign(stored_as=found["dataset"], dataset=found["dataset"].replace(self._shown))
 
     @cached_property
     def remarks(self) -> pd.DataFrame:
         """Remarks on the data, or on methods that could not run, one row each: dataset, method, text."""
-        return pd.DataFrame(self.store.remarks(self.suite), columns=["dataset", "method", "text"])
+        found = pd.DataFrame(self.store.remarks(self.suite), columns=["dataset", "method", "text"])
+        return found.assign(dataset=found["dataset"].replace(self._shown)) if self._shown else found
 
     @property
     def failures(self) -> pd.DataFrame:

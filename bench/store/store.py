@@ -201,6 +201,11 @@ class Store:
             rows = connection.execute(select(suites).order_by(suites.c.name)).mappings().all()
             return {row["name"]: {**row, "metrics": json.loads(row["metrics"])} for row in rows}
 
+    def datasets(self) -> list[str]:
+        """Return the names of all datasets that suites of the store have."""
+        with self.database.reading() as connection:
+            return sorted(connection.execute(select(wanted.c.dataset).distinct()).scalars())
+
     def value_columns(self, suite: str) -> ValueColumns:
         """Return the metric values of a suite as columns, however many they are."""
         return read_values(self.database, suite)

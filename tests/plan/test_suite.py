@@ -233,6 +233,8 @@ def test_only() -> None:
     assert list(suite.datasets) == ["toy"]
     assert list(suite.methods) == ["deterministic", "mc-dropout"]  # in the suite's order
     assert len(suite.only([], []).methods) == 2
+    assert load_suite("quick").title == load_suite("quick").only([], ["mc-dropout"]).title
+    assert suite.title == "Quick tour"  # what follows the colon is about the datasets of the file
     with pytest.raises(UserError, match=r"suites/quick\.toml: unknown dataset 'digit'; did you mean digits"):
         load_suite("quick").only(["digit"], [])
 

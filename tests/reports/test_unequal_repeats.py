@@ -53,15 +53,26 @@ def first_table(name: str, results: StoredResults) -> Table:
 def test_a_method_with_fewer_repeats_is_marked_and_nobody_is_bold(store: Store) -> None:
     results = unequal(store)
     table = first_table("overview", results)
-    assert list(table.data["method"]) == ["long", "short", "base\n(baseline)"]
-    assert [cell.rpartition("\n")[2] for cell in table.data["rmse ↓"][1:]] == ["(6 of 20)", "(6 of 20)"]
-    assert "of 20" not in table.data["rmse ↓"][0]
+    assert list(table.data["method"]) == ["long", "short\n(6 of 20)", "base\n(baseline)\n(6 of 20)"]
     assert table.bold == frozenset()
     assert "such a method is last and never the best, because its mean is over other repeats" in table.caption
     facts = next(block.facts for block in section("overview", results).blocks if isinstance(block, Facts))
     text = facts["Prediction: rmse ↓"]
     assert "(best over the 6 common ones: short 4.998, long 6.003)" in text
     assert "best mean long" not in text.lower()
+
+
+def test_a_method_that_lacks_one_metric_is_marked_at_its_value(store: Store) -> None:
+    outcomes = {
+        ("d", method, seed): Outcome("ok", metrics={"rmse": 1.0 + 0.1 * seed, "mae": 1.0, "nll": 2.0 + 0.1 * seed})
+        for method in ("base", "other")
+        for seed in range(6)
+    }
+    outcomes["d", "other", 0] = Outcome("ok", metrics={"rmse": 1.0})
+    table = first_table("overview", save_outcomes(store, "made", outcomes, ["rmse", "nll"], "base"))
+    assert list(table.data["method"]) == ["base\n(baseline)", "other"]
+    assert [cell.endswith("(5 of 6)") for cell in table.data["nll ↓"]] == [False, True]
+    assert table.bold == frozenset()
 
 
 def test_the_best_is_one_of_those_with_all_repeats(store: Store) -> None:
@@ -79,7 +90,7 @@ def test_the_forest_has_the_order_of_the_table(store: Store) -> None:
 
 def test_over_several_datasets_repeats_are_counted_together(store: Store) -> None:
     table = first_table("overview", unequal(store, ("d", "e")))
-    assert table.data["rmse ↓ (%)"][1].endswith("(12 of 40)")
+    assert table.data["method"][1] == "short\n(12 of 40)"
     assert table.bold == frozenset()
 
 

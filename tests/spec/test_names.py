@@ -13,7 +13,7 @@ from bench.metrics import group_names
 from bench.plan.suite import load_suite
 from bench.plugins.registry import Registry
 from bench.spec.cell import Cell
-from bench.spec.names import check_name, name_fault
+from bench.spec.names import check_name, name_fault, short_names
 from bench.store.store import Store, SuiteRecord
 from tests.fixtures.suites import PLUGIN_HEAD
 
@@ -85,3 +85,10 @@ def test_a_plugin_that_declares_a_long_name(tmp_path: Path) -> None:
     path.write_text(PLUGIN_HEAD + METHOD.replace("pass", f"name = '{'x' * 201}'"), "utf-8")
     with pytest.raises(UserError, match="at most 200 characters"):
         Registry([path])
+
+
+def test_a_file_is_shown_by_its_stem_where_that_is_unambiguous() -> None:
+    bikes = "csv:data/bikes.csv?target=rentals&categories=one-hot"
+    names = [bikes, "diabetes", "openml:44971", "csv:a/houses.csv", "csv:b/houses.csv", "parquet:toy.parquet", "toy"]
+    assert short_names(names) == {name: name for name in names} | {bikes: "bikes"}
+    assert short_names([r"csv:C:\data\bikes.csv?target=y"]) == {r"csv:C:\data\bikes.csv?target=y": "bikes"}
