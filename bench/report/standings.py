@@ -77,8 +77,8 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
         cells = "".join(f"{_rank(ranks.get(method)):>{widths[title]}}" for title, ranks in found.items())
         yield f"      {cut(method, NAME):<{NAME + 2}}{cells}"
     yield f"{'datasets':>14}{'':<{NAME - 6}}" + "".join(f"{counts[title]:>{width}}" for title, width in widths.items())
-    counts = results.cells[results.cells["status"] == "ok"].groupby(["dataset", "method"]).size()
-    if (counts.groupby("dataset").nunique() > 1).any():
+    repeats = results.cells[results.cells["status"] == "ok"].groupby(["dataset", "method"]).size()
+    if (repeats.groupby("dataset").nunique() > 1).any():
         yield "ranks are of means over the repeats that all methods have; a method that diverged is behind them"
     yield "ranks of means say nothing about significance: uqbench compare, uqbench rank, uqbench report"
 

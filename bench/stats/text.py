@@ -23,15 +23,15 @@ NAME = 16  # columns for a dataset or a method
 
 def comparison_answer(comparison: Comparison, suite: str) -> Iterator[str]:
     """Yield the verdicts on A in a sentence: over the datasets, or on the dataset where there is only one."""
-    overall = {across.metric: across.verdict for across in comparison.across}
+    verdicts = {row.metric: row.verdict for row in reversed(comparison.rows)}  # of the first dataset
+    verdicts |= {across.metric: across.verdict for across in comparison.across}
     found: dict[str, list[str]] = {verdict: [] for verdict in (*get_args(Verdict), "lower", "higher")}
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
-        verdict = overall.get(metric) or next(row.verdict for row in comparison.rows if row.metric == metric)
-        found[_word(metric, verdict)].append(metric + _read_with(metric))
-    verdicts = "; ".join(f"{verdict} by {', '.join(metrics)}" for verdict, metrics in found.items() if metrics)
+        found[_word(metric, verdicts[metric])].append(metric + _read_with(metric))
+    text = "; ".join(f"{verdict} by {', '.join(metrics)}" for verdict, metrics in found.items() if metrics)
     datasets = list(dict.fromkeys(row.dataset for row in comparison.rows))
     where = f"{len(datasets)} datasets" if len(datasets) > 1 else " ".join(datasets)
-    yield from _wrapped(f"suite {suite}, {where}: {comparison.a} against {comparison.b} is {verdicts}")
+    yield from _wrapped(f"suite {suite}, {where}: {comparison.a} against {comparison.b} is {text}")
 
 
 def ranking_answer(rankings: Sequence[Ranking], suite: str) -> Iterator[str]:
@@ -178,8 +178,8 @@ def _heading(metric: str, direction: Direction, target: float | None) -> str:
     if direction == "target":
         return f"{metric} (the distance to {target:g} counts, lower is better)"
     declared = find_declaration(metric)
-    alone = declared is None or not declared.only_with
-    return f"{metric} ({direction} is better)" if alone else f"{metric} (lower is good only with {declared.only_with})"
+    other = declared.only_with if declared is not None else ""
+    return f"{metric} ({direction} is {f'good only with {other}' if other else 'better'})"
 
 
 def _notes(*texts: str) -> Iterator[str]:
