@@ -49,7 +49,7 @@ class Entry:
     low: float  # 95 % interval; NaN where there is none
     high: float
     repeats: int  # finite values behind it; on an overall board datasets
-    planned: int
+    planned: int  # its own repeats, or all that methods of the board have, where these are more
     lost: str = ""  # what is not among them, in words
     behind: tuple[float, float, float] | None = None  # mean difference to the best on common repeats, and its interval
     against: Against | None = None  # the baseline; None: the baseline itself, or it was not tested
@@ -120,6 +120,8 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
     placed = have_all & (whole.sum(axis=1) >= FEWEST_PAIRS)
     complete, later = placed.copy(), np.isin(methods, list(chosen.entered))
     placed &= ~later
+    # A method that was run with fewer repeats than others is marked; methods that entered later mark nobody.
+    due = np.maximum([row.planned for row in rows], finite[~later].any(axis=0).sum())
     if placed.sum() < 2:  # nobody to be tested against
         placed[:] = False
     better, tested = _better(unit_loss, whole & placed[:, None], share, settings)
@@ -142,7 +144,7 @@ def dataset_board(chosen: Selection, settings: Settings, counts: CellCounts) -> 
         repeats, lost = int(finite[i].sum()), _lost(rows[i], int(np.isinf(numbers[i]).sum()))
         gap, gap_low, gap_high = map(float, (mean_gaps[i], *gap_ends[i]))
         behind = None if math.isnan(gap) else (gap, gap_low, gap_high)
-        entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, rows[i].planned, lost, behind))
+        entries.append(Entry(methods[i], place, letters[i], mean, low, high, repeats, int(due[i]), lost, behind))
     test = f"{related.test}, Holm over {plural(tested, 'pair')} of methods"
     notes = [
         *protocol_notes(rows),

@@ -300,7 +300,7 @@ def test_a_detectable_difference_is_not_beyond_the_range_of_the_metric(store: St
 
     results = stored(store, value, seeds=5, metrics=("accuracy",))
     answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
-    assert "even the largest difference that there can be" in answers["Prediction: accuracy ↑"]
+    assert "these repeats can show no difference that accuracy can have" in answers["Prediction: accuracy ↑"]
 
 
 def test_verdicts_count_no_dataset_that_a_method_does_not_fit(store: Store) -> None:

@@ -139,5 +139,6 @@ def test_the_site_sorts_by_common_repeats_and_says_so(store: Store) -> None:
     results = unequal(store)
     board = next(board for board in collect(results.store, settings=stats.Settings(resamples=200)).boards)
     assert [entry.method for entry in board.entries] == ["short", "long", "base"]
+    assert [(entry.repeats, entry.planned) for entry in board.entries] == [(6, 20), (20, 20), (6, 20)]
     assert "short (6 of 20)" in " ".join(board.notes)
     assert "sorted by the 6 repeats that all of them have" in " ".join(board.notes)
