@@ -73,9 +73,9 @@ def _cheapest(costs: Mapping[str, MethodCost], kept: int) -> str:
         return f"{kept} methods that no test shows to be worse than another cost the same."
     if both:
         verb = "is the cheapest" if len(both) == 1 else "are the cheapest"
-        return f"{among}, {' and '.join(both)} {verb} ({_price(costs[both[0]])}); not shown is not the same as equal."
+        return f"{among}, {', '.join(both)} {verb} ({_price(costs[both[0]])}); not shown is not the same as equal."
     return (
-        f"{among}, {' and '.join(train)} cost least to train and {' and '.join(predict)} to predict; not shown is not "
+        f"{among}, the cheapest to train: {', '.join(train)}; to predict: {', '.join(predict)}. Not shown is not "
         "the same as equal."
     )
 

@@ -12,7 +12,7 @@ from bench.store.results import StoredResults
 from bench.store.store import Store
 from tests.fixtures.results import save_outcomes
 
-COSTS = {"base": (10, 100), "dear": (50, 100), "cheap": (10, 1), "same": (10, 100)}  # epochs, draws
+COSTS = {"base": (10, 100), "dear": (50, 100), "cheap": (10, 1), "same": (10, 100), "few": (50, 5)}  # epochs, draws
 
 
 def stored(
@@ -130,3 +130,8 @@ def test_the_widest_difference_of_a_metric(name: str, widest: float) -> None:
 def test_where_more_seeds_cannot_decide_the_page_says_what_helps(store: Store, kind: str, share: float) -> None:
     results = stored(store, {"base": {}, "same": {}}, noise=0.05, kind=kind, share=share)
     assert ("More seeds" in answers(results)) == (kind == "splits")
+
+
+def test_where_training_and_predicting_differ_both_are_named(store: Store) -> None:
+    text = answers(stored(store, {"base": {}, "few": {}}))["Which to use"]
+    assert "the cheapest to train: base; to predict: few. Not shown" in text
