@@ -128,7 +128,8 @@ def _table(
             losses = {m: metric.loss(float(means[m])) for m in methods if whole.get(m)}
             best = min(losses.values(), default=math.nan)
             leading = [m for m, loss in losses.items() if loss == best]
-            leading = leading if len(losses) > 1 and len(leading) < len(means) else []  # alone, or all are alike
+            rivals = len(losses) > 1 or all(counts[m] >= due[m] for m in means)  # an infinite value is a result, too
+            leading = leading if rivals and len(leading) < len(means) else []  # all are alike
             # The baseline's own difference to itself is 0 and no result.
             bold |= {(methods.index(m), column) for m in leading if not (metric.relative_to and m == against)}
         numbers += [
