@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from bench.api import Results, stats, style
 
 WHY = "its mean is over other repeats"
-LACKING = f"(n of m): with results in n of m repeats; such a method is last and never the best, because {WHY}."
+LACKING = "(n of m): its mean is over n of m repeats, so it is last and never the best."
 
 
 def lost_cells(results: Results) -> dict[str, set[str]]:

@@ -42,10 +42,7 @@ def about_draws(metrics: Iterable[Metric]) -> str:
     names = [metric.name for metric in metrics if metric.draws_alone]
     if not names:
         return ""
-    return (
-        f"Draws alone: {', '.join(names)} {'is' if len(names) == 1 else 'are'} of the spread of the draws, without the "
-        "observation noise: more targets lie outside of such intervals than of those that include it."
-    )
+    return f"Draws alone, without observation noise: {', '.join(names)}."
 
 
 def labelled(metric: Metric) -> str:

@@ -40,7 +40,7 @@ def test_a_table_names_its_metrics_of_the_draws_alone(store: Store, name: str) -
     found = section(name, store, ["rmse", "nll", "picp", "crps"])
     texts = [block.caption for block in found.blocks if isinstance(block, Table)]
     texts += [block.text for block in found.blocks if isinstance(block, Text)]
-    assert sum("Draws alone: picp, crps are of the spread" in t or "Draws alone: crps, picp" in t for t in texts) == 1
+    assert sum("Draws alone, without observation noise: picp, crps." in t for t in texts) == 1
     facts = [key for block in found.blocks if isinstance(block, Facts) for key in block.facts]
     assert name == "summary" or "Calibration: picp → 0.9973, draws alone" in facts
 

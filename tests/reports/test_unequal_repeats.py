@@ -55,7 +55,7 @@ def test_a_method_with_fewer_repeats_is_marked_and_nobody_is_bold(store: Store) 
     table = first_table("overview", results)
     assert list(table.data["method"]) == ["long", "short\n(6 of 20)", "base\n(baseline)\n(6 of 20)"]
     assert table.bold == frozenset()
-    assert "such a method is last and never the best, because its mean is over other repeats" in table.caption
+    assert "its mean is over n of m repeats, so it is last and never the best" in table.caption
     facts = next(block.facts for block in section("overview", results).blocks if isinstance(block, Facts))
     text = facts["Prediction: rmse ↓"]
     assert "(best over the 6 common ones: short 4.998, long 6.003)" in text
