@@ -88,13 +88,20 @@ def _plugin(kind: str, name: str, files: Sequence[str]) -> Any:
     from bench.plugins.registry import Registry
 
     registry = Registry([Path(p) for p in files])
-    return _metric(registry, name) if kind == "metric" else registry.make(cast("Kind", kind), name, {})
+    if kind == "metric":
+        return _metric(registry, name)
+    registry.require_from_file(cast("Kind", kind), name)
+    return registry.make(cast("Kind", kind), name, {})
 
 
 def _metric(registry: "Registry", name: str) -> "Metric":
     own = name.replace("-", "_")
     if own not in registry.metrics:
         raise unknown_name("metric", name, registry.metrics)
+    if registry.files and own not in registry.metric_files:
+        files = ", ".join(map(str, registry.files))
+        has = ", ".join(map(repr, registry.metric_files)) or "no metric"
+        raise UserError(f"metric {name!r} is not from --plugin: {files} has {has}")
     return registry.metrics[own]
 
 

@@ -207,7 +207,7 @@ def _file_content(name: str) -> tuple[dict[str, Any], str]:
             text, where, stem = read_document(path), name, path.stem
         elif name in suite_names():
             entry = files("bench.plan") / "suites" / f"{name}.toml"
-            text, where, stem = entry.read_text("utf-8"), f"suites/{name}.toml", name
+            text, where, stem = entry.read_text("utf-8"), f"suite {name}", name
         else:
             raise unknown_name("suite", name, suite_names(), "")
         raw = tomllib.loads(text)

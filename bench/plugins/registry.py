@@ -24,8 +24,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.errors import UserError, raise_if_stop, unknown_name
+from bench.errors import UserError, raise_if_stop
 from bench.plugins.building import AddressText, PluginError, build, in_one_line
+from bench.plugins.unknown import described, unknown_plugin
 from bench.plugins.wrapping import complete_inner, is_wrapper
 from bench.spec.names import check_name
 from bench.spec.plugin import PluginSpec, keyed_options
@@ -133,13 +134,28 @@ class Registry:
         """Import one plug-in and return its class."""
         plugins = self.plugins(kind)
         if name not in plugins:
-            raise unknown_name(kind, name, plugins, where)
+            raise self.unknown(kind, name, where)
         plugin = plugins[name]
         try:
             return _class_in(plugin.module(), kind)
         except BaseException as error:  # a plug-in's own mistake, of any type, must not end the others
             raise_if_stop(error)
             raise PluginError(f"{kind} {name!r} ({plugin.origin}) cannot be loaded: {in_one_line(error)}") from error
+
+    def unknown(self, kind: Kind, name: str, where: str = "", others: Iterable[str] = ()) -> UserError:
+        """Return the error for a name that is neither a plug-in's nor one of these others, such as labels of a suite."""
+        return unknown_plugin(kind, name, {*self.plugins(kind), *others}, self._given(kind), where)
+
+    def require_from_file(self, kind: Kind, name: str) -> None:
+        """Raise if files were given and none of them has this plug-in: it is not the one that the user means."""
+        given = self._given(kind)
+        if given and name in self.plugins(kind) and all(name not in dict(names) for names in given.values()):
+            origin = self.plugins(kind)[name].origin
+            raise UserError(f"{kind} {name!r} is {origin}, not from --plugin: {described(kind, given)}")
+
+    def _given(self, kind: Kind) -> dict[Path, list[tuple[str, bool]]]:
+        """Return the names that each file gives its plug-ins of a kind, and whether its classes declare them."""
+        return {file.path: [(p.name, p.name in file.declared) for p in file.plugins[kind]] for file in self._files}
 
     def identity(self, kind: Kind, name: str) -> tuple[str, str]:
         """Return what identifies the code of a plug-in: its name, and the package's version or the file's hash."""
@@ -201,10 +217,12 @@ class _File:
         module = self._import()
         self.metrics = _metrics_in(module, path)
         self.plugins: dict[Kind, list[Plugin]] = {}
+        self.declared: set[str] = set()  # the names that classes declare; the others come from the file's
         summary = _first_line(module)
         for kind in FOLDERS:
             classes = _classes(module, kind)
             names = _names_of(classes, path)
+            self.declared |= {_declared_name(cls, path) for cls in classes}
             # Where a file has several plug-ins, each is described by its own class.
             alone = len(classes) == 1
             self.plugins[kind] = [

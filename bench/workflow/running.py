@@ -95,4 +95,12 @@ def choose_suite(
 
     with using_metrics(registry.metrics):
         loaded = load_suite(suite, changes, [*more, *own["method"]], [*more_data, *own["dataset"]])
+    chosen: tuple[tuple[Kind, Names, Mapping[str, object]], ...] = (
+        ("method", methods, loaded.methods),
+        ("dataset", datasets, loaded.datasets),
+    )
+    for kind, names, listed in chosen:
+        for name in names:
+            if name not in listed:
+                raise registry.unknown(kind, name, loaded.where, listed)
     return loaded.only(datasets, methods)

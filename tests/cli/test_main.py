@@ -89,6 +89,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "bad-set-key": (("run", "quick", "--set", "trainin.epochs=3"), "did you mean training?"),
     "bad-set-value": (("run", "quick", "--set", "training.epochs=few"), "training.epochs"),
     "bad-method": (("run", "quick", "--method", "mc-dropot"), "did you mean mc-dropout"),
+    "own-method": (("run", "quick", "--method", "mine"), "a method of your own needs --plugin FILE"),
+    "file-as-dataset": (("run", "quick", "--dataset", "bikes.csv"), "csv:bikes.csv?target=TARGET"),
+    "verify-another": (("verify", "method", "mc-dropout", "--plugin", "mine.py"), "mine.py has the method 'mine'"),
+    "verify-another-metric": (("verify", "metric", "rmse", "--plugin", "mine.py"), "mine.py has no metric"),
     "bad-dataset": (("run", "quick", "--dataset", "digit"), "did you mean digits"),
     "bad-device": (("run", "quick", "--device", "tpu"), "'auto', 'cpu', 'cuda'"),
     "bad-data": (("run", "quick", "--data", "gone"), "--data gone: no such folder"),
@@ -111,6 +115,7 @@ def test_a_mistake_is_one_line_and_exit_2(case: str, call: Command, tmp_path: Pa
         pytest.skip("there is a CUDA device")
     (tmp_path / "bad.toml").write_text("title = ", "utf-8")
     (tmp_path / "good.toml").write_text(GOOD, "utf-8")
+    (tmp_path / "mine.py").write_text("from bench.api import Method\nclass Mine(Method):\n    pass\n", "utf-8")
     (tmp_path / "long.txt").write_text("no database " * 500, "utf-8")
     arguments, reason = MISTAKES[case]
     answer = call(*arguments)

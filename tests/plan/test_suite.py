@@ -235,7 +235,7 @@ def test_only() -> None:
     assert len(suite.only([], []).methods) == 2
     assert load_suite("quick").title == load_suite("quick").only([], ["mc-dropout"]).title
     assert suite.title == "Quick tour"  # what follows the colon is about the datasets of the file
-    with pytest.raises(UserError, match=r"suites/quick\.toml: unknown dataset 'digit'; did you mean digits"):
+    with pytest.raises(UserError, match=r"suite quick: unknown dataset 'digit'; did you mean digits"):
         load_suite("quick").only(["digit"], [])
 
 

@@ -84,6 +84,41 @@ def test_unknown_name_offers_the_nearest() -> None:
         Registry().load("method", "mc-dropot", "quick")
 
 
+def test_unknown_name_says_what_the_files_have_and_where_names_come_from(write_plugin: WritePlugin) -> None:
+    with pytest.raises(UserError, match=r"unknown method 'many-heads'; .* \(a method of your own needs --plugin FILE\)$"):
+        Registry().load("method", "many-heads")
+    path = write_plugin("a", KIND_SOURCES["method"])
+    registry = Registry([path])
+    with pytest.raises(UserError, match=rf"\({path} has the method 'a' \(named after its file\)\)$"):
+        registry.load("method", "many-heads")
+    with pytest.raises(UserError, match=rf"\({path} has no network\)$"):
+        registry.load("network", "many-heads")
+    declared = KIND_SOURCES["method"].replace("(Method):", "(Method):\n    name: ClassVar[str] = 'own'", 1)
+    named = write_plugin("b", f"from typing import ClassVar\n{declared}")
+    with pytest.raises(UserError, match=rf"\({named} has the method 'own'\)$"):
+        Registry([named]).load("method", "many-heads")
+
+
+def test_a_plugin_that_no_given_file_has_is_not_taken_for_theirs(write_plugin: WritePlugin) -> None:
+    path = write_plugin("a", KIND_SOURCES["method"])
+    Registry().require_from_file("method", "mc-dropout")
+    Registry([path]).require_from_file("method", "a")
+    with pytest.raises(UserError, match=rf"^method 'mc-dropout' is built in, not from --plugin: {path} has the method 'a'"):
+        Registry([path]).require_from_file("method", "mc-dropout")
+
+
+def test_the_name_of_a_file_says_how_to_name_it_as_a_dataset(tmp_path: Path) -> None:
+    for name in ("bikes.csv", "bikes.csv?target=x", "BIKES.CSV"):
+        path = name.partition("?")[0]
+        with pytest.raises(UserError, match=rf"unknown dataset '.*'; a file is named csv:{path}\?target=TARGET"):
+            Registry().load("dataset", name)
+    with pytest.raises(UserError, match=r"a file is named npy:x\.npy\?target=TARGET"):
+        Registry().load("dataset", "x.npy")
+    (other := tmp_path / "bikes.xls").touch()
+    with pytest.raises(UserError, match=rf"a file is named READER:{other}\?target=TARGET"):
+        Registry().load("dataset", str(other))
+
+
 @pytest.mark.parametrize("kind", KIND_SOURCES)
 def test_a_file_of_each_kind(kind: Kind, write_plugin: WritePlugin) -> None:
     path = write_plugin("my_own", KIND_SOURCES[kind])
