@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 
 from bench.api import Array, UserError
-from bench.datasets._table import Column, Table, by_size, not_a_number
+from bench.datasets._table import Column, Table, by_size, comma_message, is_missing, not_a_number
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})  # in any case; 'none' is often a category
 MOST_CATEGORIES = 200  # of one column that becomes a feature each
 Categories = Literal["refuse", "one-hot", "ordinal"]
 Missing = Literal["refuse", "impute"]
@@ -29,6 +28,7 @@ class Rules:
     missing: Missing
     categorical: tuple[str, ...]  # columns of numbers that name categories
     dates: tuple[str, ...]
+    commas: str  # what to do about a decimal comma
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ def refuse(table: Table, names: Sequence[str], rules: Rules) -> None:
     """Raise for the first cell, in the order of the file, of which the rules say nothing."""
     refused = {}
     for name in names:
+        if name not in (*rules.categorical, *rules.dates) and (message := comma_message(table, name, rules.commas)):
+            raise UserError(message)
         missing = missing_cells(table, name)
         words = np.isnan(table.columns[name].numbers) & ~missing
         takes_words = rules.categories != "refuse" or name in rules.dates
@@ -122,7 +124,7 @@ def _fit(training: Table, name: str, rules: Rules) -> Encoding:
         raise UserError(f"{not_a_number(training, name, row, int(is_word.sum()))}; {advice}")
     if rules.categories == "refuse":  # `refuse` has seen to it
         raise UserError(f"{training.path}: column {name!r} holds words; categories = 'one-hot' or 'ordinal'")
-    categories = tuple(sorted((word for word in column.words if word.lower() not in MISSING), key=by_size))
+    categories = tuple(sorted((word for word in column.words if not is_missing(word)), key=by_size))
     if rules.categories == "one-hot" and len(categories) > MOST_CATEGORIES:
         raise UserError(
             f"{training.path}: column {name!r} has {len(categories)} categories, at most {MOST_CATEGORIES} become a "
@@ -168,7 +170,7 @@ def _values(table: Table, encoding: Encoding, missing: Array) -> Array:
 def missing_cells(table: Table, name: str) -> Array:
     """Return at which rows a cell is missing."""
     column = table.columns[name]
-    return column.which([word for word in column.words if word.lower() in MISSING])
+    return column.which([word for word in column.words if is_missing(word)])
 
 
 DATE_PARTS = ("days", "year-sin", "year-cos", "week-sin", "week-cos")
@@ -182,7 +184,7 @@ def dates_of(table: Table, name: str, missing: Array) -> Array:
     column = table.columns[name]
     days = np.full(len(column.words) + 1, np.nan)
     for place, word in enumerate(column.words):
-        if word.lower() not in MISSING:
+        if not is_missing(word):
             try:
                 moment = datetime.fromisoformat(word)
             except ValueError:

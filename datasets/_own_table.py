@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bench.api import Array, Blocks, Dataset, Split, Task, UserError, find_file, unknown_name
+from bench.datasets._about import about_table
 from bench.datasets._embedded import tenth
 from bench.datasets._encoding import (
     Categories,
@@ -48,6 +49,7 @@ class OwnTable(Dataset):
     licence = "the user's"
     later = frozenset({"by", "categories", "categorical", "missing", "dates", "ignore"})
     kind: ClassVar[str]  # what a name begins with, as in csv:table.csv
+    commas: ClassVar[str] = "numbers need a decimal point"  # about a decimal comma
 
     def __post_init__(self) -> None:
         for name in ("categorical", "dates", "ignore"):
@@ -94,14 +96,14 @@ class OwnTable(Dataset):
 
     def load(self, split: int) -> Split:
         """Return one split of the table: its rows are chosen first, then features are fitted on the training rows."""
-        table, target = self._table()
+        table, target, named = self._table()
         names = self._features(table, target)
         groups = groups_of(table, self.group) if self.group else None
         if self.task == "classification":
             y, classes = classes_of(table, target)
         else:
-            y, classes = targets_of(table, target), 0
-        rules = Rules(self.categories, self.missing, self.categories_in(table), tuple(self.dates))
+            y, classes = targets_of(table, target, self.commas), 0
+        rules = Rules(self.categories, self.missing, self.categories_in(table), tuple(self.dates), self.commas)
         refuse(table, names, rules)
         train, test, count = self._rows(table, names, split)
         training, held = rows_of(table, train), rows_of(table, test)
@@ -115,21 +117,22 @@ class OwnTable(Dataset):
             y[test],
             classes,
             test_groups=None if groups is None else groups[test],
+            about=about_table(self.where, table, encodings, target, named=named),
             count=count,
             gaps=bool(np.isnan(train_x).any() or np.isnan(test_x).any()),
             features=tuple(feature for each in encodings for feature in each.features),
             blocks=self._blocks(table, train),
         )
 
-    def _table(self) -> tuple[Table, str]:
-        """Return the table and the name of its target, all columns that options name checked."""
+    def _table(self) -> tuple[Table, str, bool]:
+        """Return the table, its target and whether that was named, with all columns that options name checked."""
         if reason := self.skip():
             raise UserError(f"{self.kind} {reason}")
         path, target = self.located()
         words = {self.group, self.by, *self.categorical, *self.dates}
         # The last column is the target where none is named, and whether its classes are words is known by then.
         table = self.read(path, frozenset(words | ({target or LAST} if self.task == "classification" else set())))
-        columns = list(table.columns)
+        columns, is_named = list(table.columns), bool(target)
         target = target or columns[-1]
         named: dict[str, tuple[str, ...]] = {"target": (target,), "group": (self.group,), "by": (self.by,)}
         named |= {"categorical": tuple(self.categorical), "dates": tuple(self.dates), "ignore": tuple(self.ignore)}
@@ -139,7 +142,7 @@ class OwnTable(Dataset):
                     raise unknown_name("column", name, columns, f"{self.where}: {option}")
                 if name == target and option != "target":
                     raise UserError(f"{self.where}: {option}: {target!r} is the target; name another column")
-        return table, target
+        return table, target, is_named
 
     def _features(self, table: Table, target: str) -> list[str]:
         """Return the columns that become features. What groups or orders rows is one only where it is named a date."""

@@ -4,6 +4,7 @@ A table of a million rows is held as numbers: only cells that are no numbers are
 """
 
 import csv
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ MOST_BYTES = 2**30  # of a file
 MOST_CELLS = 2**27  # of a table: 1 GiB as numbers
 MOST_KEPT_CELLS = 2**23  # of a table that is kept in memory between two splits
 CHUNK = 10_000  # rows that are held as text at once
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})  # in any case; 'none' is often a category
+WITH_COMMA = re.compile(r"[+-]?\d[\d.,]*,\d+([eE][+-]?\d+)?")  # a decimal comma, or a separator of thousands
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 LAST = "\0last"  # among names of columns: the last one, whatever its name
 
 
@@ -96,15 +100,20 @@ def read_once(path: Path, text: frozenset[str], read: Callable[[Path, frozenset[
     return _kept[place]
 
 
-def read_csv(path: Path, text: frozenset[str]) -> Table:
+def read_csv(path: Path, text: frozenset[str], decimal: str = ".") -> Table:
     """Read a table and check its shape; columns in `text` are kept as words, also where they are numbers."""
-    return read_once(path, text, _read_csv)
+    return read_once(path, text, _read_csv if decimal == "." else _read_with_commas)
 
 
-def _read_csv(path: Path, text: frozenset[str]) -> Table:
+def _read_with_commas(path: Path, text: frozenset[str]) -> Table:
+    """Read a table of numbers with decimal commas."""
+    return _read_csv(path, text, commas=True)
+
+
+def _read_csv(path: Path, text: frozenset[str], *, commas: bool = False) -> Table:
     try:
         with path.open(encoding="utf-8-sig", newline="") as content:
-            return _parse(path, content, text)
+            return _parse(path, content, text, commas)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -113,7 +122,7 @@ def _read_csv(path: Path, text: frozenset[str]) -> Table:
         raise UserError(f"{path}: not a table: {error}") from None
 
 
-def _parse(path: Path, content: IO[str], text: frozenset[str]) -> Table:
+def _parse(path: Path, content: IO[str], text: frozenset[str], commas: bool) -> Table:
     head = content.readline()
     delimiter = max(",;\t", key=head.count)  # the first of equals: a comma
     content.seek(0)
@@ -122,7 +131,19 @@ def _parse(path: Path, content: IO[str], text: frozenset[str]) -> Table:
     check_names(path, names)
     rows = ((reader.line_num, row) for row in reader if row)  # an empty line is none
     words = {names[-1] if name == LAST else name for name in text}
+    if commas:
+        numeric = [name not in words for name in names]
+        rows = ((line, [_with_point(path, line, *cell) for cell in zip(row, numeric)]) for line, row in rows)
     return collect(path, names, rows, words, "the first row names")
+
+
+def _with_point(path: Path, line: int, cell: str, numeric: bool) -> str:
+    """Return a number with a decimal comma as Python writes it, and other cells as they are."""
+    if numeric and "." in cell and is_number(cell):
+        raise UserError(
+            f"{path}: line {line}: {cell.strip()!r} has a point where decimal = ','; remove separators of thousands"
+        )
+    return cell.replace(",", ".") if numeric and DECIMAL_COMMA.fullmatch(cell.strip()) else cell
 
 
 def collect(
@@ -188,24 +209,55 @@ class ColumnBuilder:
         return Column(numbers, codes, tuple(self.words))
 
 
-def targets_of(table: Table, target: str) -> Array:
-    """Return a regression target; one that never changes cannot be learned."""
+def targets_of(table: Table, target: str, commas: str) -> Array:
+    """Return a regression target; one that never changes cannot be learned. `commas`: see `comma_message`."""
     column = table.columns[target]
     bad = np.flatnonzero(np.isnan(column.numbers))
     if len(bad):
-        raise UserError(not_a_number(table, target, bad[0], len(bad)))
+        words = np.flatnonzero(
+            np.isnan(column.numbers) & ~column.which([word for word in column.words if is_missing(word)])
+        )
+        if 2 * len(words) > len(table):
+            advice = f"if {target!r} names classes, task = 'classification'"
+        else:
+            advice = "every row needs a target: leave such rows out"
+        raise UserError(
+            comma_message(table, target, commas) or f"{_bad_cell(table, target, bad[0], len(bad))}; {advice}"
+        )
     y = np.array(column.numbers)
     if np.ptp(y) == 0:
         raise UserError(f"{table.path}: the target {target!r} is {y[0]:g} in every row; name another with target = ...")
     return y
 
 
+def comma_message(table: Table, name: str, advice: str) -> str:
+    """Return the message for a column whose words are mostly numbers with a comma, or nothing."""
+    column = table.columns[name]
+    words = [word for word in column.words if not is_missing(word)]
+    with_comma = {word for word in words if WITH_COMMA.fullmatch(word)}
+    if 2 * len(with_comma) <= len(words):
+        return ""
+    rows = np.flatnonzero(column.which(with_comma))
+    more = f" (and {len(rows) - 1} more such cells)" if len(rows) > 1 else ""
+    what = f"{column.text(rows[0])!r} is a number with a comma{more}"
+    return f"{table.place(rows[0], name)}: {what}; {advice}, and separators of thousands must be removed"
+
+
+def is_missing(word: str) -> bool:
+    """Return whether a cell states no value."""
+    return word.lower() in MISSING
+
+
 def not_a_number(table: Table, column: str, row: int, count: int) -> str:
-    """Return the message for a cell that should have been a finite number."""
+    """Return the message for a feature's cell that should have been a finite number."""
+    return f"{_bad_cell(table, column, row, count)}; fill it in, encode it, or leave it out"
+
+
+def _bad_cell(table: Table, column: str, row: int, count: int) -> str:
     cell = table.columns[column].text(row)
     more = f" (and {count - 1} more such cells)" if count > 1 else ""
     what = f"{cell!r} is not a finite number" if cell else "the cell is empty"
-    return f"{table.place(row, column)}: {what}{more}; fill it in, encode it, or leave it out"
+    return f"{table.place(row, column)}: {what}{more}"
 
 
 def classes_of(table: Table, target: str) -> tuple[Array, int]:
@@ -253,6 +305,9 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         raise UserError(f"{path}: the file is empty; expected column names in the first row and numbers below")
     if all(is_number(name) for name in names):
         raise UserError(f"{path}: the first row holds numbers; expected the names of the columns there")
+    if not names[0] and all(names[1:]):
+        hint = "if it is the index of pandas, write the table with index=False"
+        raise UserError(f"{path}: the first row holds an empty name for the first column; {hint}")
     for name, count in Counter(names).items():
         if not name or count > 1:
             raise UserError(f"{path}: the first row holds {'an empty name' if not name else f'{name!r} twice'}")

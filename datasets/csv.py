@@ -10,7 +10,7 @@
 Without `target` the last column is it. `task = "classification"` takes the target's values, numbers or words, as class
 names in sorted order. `group = "region"` is a column that is no feature: metrics are also scored within each of its
 values (`rmse@group=north`) and for the worst of them (`rmse@worst-group`). Columns may be separated by commas,
-semicolons or tabs.
+semicolons or tabs. `decimal = ","` reads numbers with a decimal comma (`4,9`).
 
 What is no finite number is refused, with its line and column, unless an option says what to do:
 `categories = "one-hot"` or `"ordinal"` encodes columns of words, and those of numbers that `categorical` names;
@@ -24,7 +24,7 @@ with `by = "day"` the last tenth, the one before, ... (5 splits), trained on ear
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from bench.datasets._own_table import OwnTable
 from bench.datasets._table import Table, read_csv
@@ -34,8 +34,12 @@ from bench.datasets._table import Table, read_csv
 class Csv(OwnTable):
     """Any table; it is checked, and errors name the row and the column."""
 
+    decimal: Literal[".", ","] = "."
+
+    later = OwnTable.later | {"decimal"}
     kind: ClassVar[str] = "csv"
+    commas: ClassVar[str] = "a decimal comma needs decimal = ','"
 
     def read(self, path: Path, text: frozenset[str]) -> Table:
         """Read the file."""
-        return read_csv(path, text)
+        return read_csv(path, text, self.decimal)

@@ -144,6 +144,7 @@ def _show_plan(suite: "Suite", registry: Any, store: str, device: str, as_json: 
     from bench.plan.cells import Refused, plan
 
     rows: list[dict[str, Any]] = []
+    about: set[str] = set()
     broken = 0
     with _stored(store) as stored:
         for task in plan(suite, registry, device):
@@ -151,6 +152,9 @@ def _show_plan(suite: "Suite", registry: Any, store: str, device: str, as_json: 
                 broken += task.cells * task.fault
                 rows.append({"dataset": task.dataset, "method": task.method, "state": f"cannot run: {task.reason}"})
                 continue
+            if task.about and task.about not in about:
+                about.add(task.about)
+                echo(f"uqbench: {task.about}", err=True)
             done = stored.done(cell.key for cell in task.cells) if stored else set()
             rows += [{**_place(cell), "state": "stored" if cell.key in done else "to run"} for cell in task.cells]
     if as_json:

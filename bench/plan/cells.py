@@ -47,6 +47,12 @@ class Task:
     notes: tuple[str, ...] = ()  # what readers should know about the data
     wrapper: Wrapper | None = None  # around the plug-in
 
+    @property
+    def about(self) -> str:
+        """What was read, in one line, where the dataset says so."""
+        text = self.splits[0].about
+        return f"{self.dataset}: {text}" if text and ":" not in self.dataset else text  # an address names its file
+
 
 @dataclass(frozen=True)
 class Refused:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from bench.errors import UserError, unknown_name
 
-GivenNames = Mapping[Path, Sequence[tuple[str, bool]]]  # of each file: the names of a kind, and whether they are its own
+GivenNames = Mapping[
+    Path, Sequence[tuple[str, bool]]
+]  # of each file: the names of a kind, and whether they are its own
 
 
 def unknown_plugin(kind: str, name: str, known: Collection[str], given: GivenNames, where: str = "") -> UserError:

@@ -50,11 +50,15 @@ def missing_units(
     record = SuiteRecord(suite.name, suite.title, suite.baseline, suite.metrics, content)
     cells: list[Cell] = []
     remarks: dict[tuple[str, str], list[str]] = {}
+    described: set[str] = set()
     for task in plan(suite, registry, device):
         if isinstance(task, Refused):
             summary.refused.append(task)
             remarks[task.dataset, task.method] = [f"could not run: {task.reason}"]
             continue
+        if task.about and task.about not in described:
+            described.add(task.about)
+            monitor.note(task.about)
         remarks[task.dataset, ""] = list(task.notes)
         remarks[task.dataset, task.method] = []
         cells += task.cells

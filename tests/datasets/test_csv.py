@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,9 @@ def good(**changes: str) -> list[list[str]]:
         (good(), "1,2,3", {}, "the first row holds numbers; expected the names"),
         (good(), "a,a,price", {}, "the first row holds 'a' twice"),
         (good(), "a,,price", {}, "the first row holds an empty name"),
+        (good(), ",b,price", {}, "if it is the index of pandas, write the table with index=False"),
+        (good(c2_2=""), "a,b,price", {}, "the cell is empty; every row needs a target: leave such rows out"),
+        ([[n, "red"] for n in range(12)], "a,y", {}, "if 'y' names classes, task = 'classification'"),
         (good(), "a,b", {}, "line 2: 3 cells where the first row names 2 columns"),
         ([[n, 4] for n in range(12)], "a,y", {}, "the target 'y' is 4 in every row"),
         ([[n, "red"] for n in range(12)], "a,y", {"task": "classification"}, "'red' in every row"),
@@ -128,6 +132,61 @@ def test_what_does_not_fit_is_explained(
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def decimal_commas(path: Path, words: str = "") -> Path:
+    """Write a table as a European Excel does; the first cell of a row may be a word."""
+    lines = [f"{words or n};{n},5;{n * n},25" for n in range(1, 31)]
+    path.write_text("\n".join(["a;b;price", *lines]), "utf-8")
+    return path
+
+
+def test_decimal_commas_are_refused_until_the_user_says_so(tmp_path: Path) -> None:
+    path = str(decimal_commas(tmp_path / "t.csv"))
+    advice = r"a decimal comma needs decimal = ',', and separators of thousands must be removed$"
+    for options, place in (
+        ({}, "column 'price': '1,25'"),
+        ({"target": "a"}, "column 'b': '1,5'"),
+        ({"target": "a", "categories": "one-hot"}, "column 'b': '1,5'"),
+    ):
+        with pytest.raises(UserError, match=rf"line 2, {place} is a number with a comma \(and 29 more .*{advice}"):
+            make("csv", path=path, **options).load(0)
+    split = make(f"csv:{path}?decimal=,").load(0)
+    assert split.features == ("a", "b")
+    np.testing.assert_array_equal(split.train_x[:, 1], split.train_x[:, 0] + 0.5)
+    np.testing.assert_array_equal(split.train_y, split.train_x[:, 0] ** 2 + 0.25)
+    named = make("csv", path=path, target="a", categories="one-hot", categorical="b,price").load(0)
+    assert "b=1,5" in named.features  # what the user calls categories are categories
+
+
+def test_words_with_commas_are_words_and_points_are_no_decimals_beside_commas(tmp_path: Path) -> None:
+    words = decimal_commas(tmp_path / "words.csv", "red, blue")
+    assert make(f"csv:{words}?decimal=,&categories=one-hot").load(0).features == ("a=red, blue", "b")
+    mixed = decimal_commas(tmp_path / "mixed.csv", "1.234")
+    with pytest.raises(UserError, match=r"line 2: '1\.234' has a point where decimal = ','"):
+        make(f"csv:{mixed}?decimal=,").load(0)
+    with pytest.raises(UserError, match=r"'1\.234,5' is a number with a comma"):
+        make(f"csv:{decimal_commas(tmp_path / 'both.csv', '1.234,5')}?decimal=,&categories=one-hot").load(0)
+
+
+def test_a_table_says_what_was_read_of_it(tmp_path: Path) -> None:
+    rows = [[n, "ab"[n % 2], "" if n % 3 else n, n % 2] for n in range(30)]
+    path = written(tmp_path / "t.csv", rows, "a,kind,gap,y")
+    options = {"path": str(path), "categories": "one-hot", "missing": "impute"}
+    kinds = r"5 features \(one-hot: kind 2; gaps: gap\)"
+    unnamed = r"target 'y' \(the last column, because none was named\)$"
+    assert re.search(rf"t\.csv has 30 rows and 4 columns: {kinds}, {unnamed}", make("csv", **options).load(0).about)
+    assert re.search(r"5 features .*, target 'a'$", make("csv", **options, target="a").load(0).about)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_run_says_what_it_read_once_per_table(dry: bool, tiny_file: Path, tmp_path: Path, command: Command) -> None:
+    path = written(tmp_path / "t.csv")
+    done = command(
+        "run", str(tiny_file), "--dataset", f"csv:{path}", "--set", "training.epochs=1", *["--dry-run"] * dry
+    )
+    line = f"uqbench: {path} has 40 rows and 3 columns: 2 features, target 'price' (the last column, because none"
+    assert done.err.count(line) == 1, done.err
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,9 @@ def test_unknown_name_offers_the_nearest() -> None:
 
 
 def test_unknown_name_says_what_the_files_have_and_where_names_come_from(write_plugin: WritePlugin) -> None:
-    with pytest.raises(UserError, match=r"unknown method 'many-heads'; .* \(a method of your own needs --plugin FILE\)$"):
+    with pytest.raises(
+        UserError, match=r"unknown method 'many-heads'; .* \(a method of your own needs --plugin FILE\)$"
+    ):
         Registry().load("method", "many-heads")
     path = write_plugin("a", KIND_SOURCES["method"])
     registry = Registry([path])
@@ -103,7 +105,9 @@ def test_a_plugin_that_no_given_file_has_is_not_taken_for_theirs(write_plugin: W
     path = write_plugin("a", KIND_SOURCES["method"])
     Registry().require_from_file("method", "mc-dropout")
     Registry([path]).require_from_file("method", "a")
-    with pytest.raises(UserError, match=rf"^method 'mc-dropout' is built in, not from --plugin: {path} has the method 'a'"):
+    with pytest.raises(
+        UserError, match=rf"^method 'mc-dropout' is built in, not from --plugin: {path} has the method 'a'"
+    ):
         Registry([path]).require_from_file("method", "mc-dropout")
 
 
