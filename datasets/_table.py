@@ -132,18 +132,20 @@ def _parse(path: Path, content: IO[str], text: frozenset[str], commas: bool) -> 
     rows = ((reader.line_num, row) for row in reader if row)  # an empty line is none
     words = {names[-1] if name == LAST else name for name in text}
     if commas:
-        numeric = [name not in words for name in names]
-        rows = ((line, [_with_point(path, line, *cell) for cell in zip(row, numeric)]) for line, row in rows)
+        numbers = {place for place, name in enumerate(names) if name not in words}
+        rows = (
+            (line, [_with_point(path, line, cell) if place in numbers else cell for place, cell in enumerate(row)])
+            for line, row in rows
+        )
     return collect(path, names, rows, words, "the first row names")
 
 
-def _with_point(path: Path, line: int, cell: str, numeric: bool) -> str:
+def _with_point(path: Path, line: int, cell: str) -> str:
     """Return a number with a decimal comma as Python writes it, and other cells as they are."""
-    if numeric and "." in cell and is_number(cell):
-        raise UserError(
-            f"{path}: line {line}: {cell.strip()!r} has a point where decimal = ','; remove separators of thousands"
-        )
-    return cell.replace(",", ".") if numeric and DECIMAL_COMMA.fullmatch(cell.strip()) else cell
+    if "." in cell and is_number(cell):
+        found = f"{path}: line {line}: {cell.strip()!r} has a point where decimal = ','"
+        raise UserError(f"{found}; separators of thousands must be removed")
+    return cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell.strip()) else cell
 
 
 def collect(

@@ -198,6 +198,7 @@ def print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> 
             "failed": [{**_place(cell), "message": message} for cell, message in summary.failures],
             "refused": [vars(r) for r in summary.refused],
             "doubts": [{"dataset": c.dataset, "method": c.method, "key": c.key, "why": w} for c, w in summary.doubts],
+            "no_longer_shown": summary.no_longer_shown,
             "seconds": summary.seconds,
         }
         echo(json.dumps(content, indent=2))
@@ -211,6 +212,8 @@ def print_summary(summary: "Summary", suite: str, store: str, as_json: bool) -> 
     for why, doubted in _by_reason(summary.doubts).items():
         which = f"all {len(doubted)} cells" if len(doubted) == summary.stored > 1 else ", ".join(doubted)
         echo(f"warning: {which}: {why}", err=True)
+    for line in summary.no_longer_shown:
+        echo(f"note: {line}", err=True)
     echo(f"{suite}: {summary}; results are in {store}")
 
 

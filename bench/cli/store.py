@@ -52,7 +52,9 @@ def _print_status(found: "Status") -> None:
     for driver in found.drivers:
         echo(f"driver {plain(driver['name'])}: {plural(driver['cells'], 'cell')}, last seen {driver['age']:.0f} s ago")
     if found.unwanted:
-        echo(f"{plural(found.unwanted, 'result')} that no suite contains ('uqbench gc --unwanted' removes them)")
+        forms = "of earlier forms of suites (other seeds, methods, datasets or settings), which no suite contains now"
+        again = "running that form again shows them without computing anew"
+        echo(f"{plural(found.unwanted, 'result')} {forms}; {again}, 'uqbench gc --unwanted' deletes them for good")
     database, arrays = readable_bytes(found.database_bytes), readable_bytes(found.array_bytes)
     echo(f"size: database {database}, {plural(found.array_files, 'array file')} {arrays}")
     bank = found.predictions
@@ -224,7 +226,7 @@ def export(
 
 @click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
-@click.option("--unwanted", is_flag=True, help="Also remove results that no suite contains any more.")
+@click.option("--unwanted", is_flag=True, help="Also remove results of earlier forms of suites.")
 @click.option("--checkpoints", is_flag=True, help="Also remove those of unfinished trainings, which then start again.")
 @click.option("--predictions", is_flag=True, help="Also remove all stored predictions; values and moments stay.")
 @click.option("--networks", is_flag=True, help="Also remove kept networks.")
@@ -241,7 +243,11 @@ def gc(
     store: str,
     as_json: bool,
 ) -> None:
-    """Remove array files that no cell refers to, and temporary files of killed processes."""
+    """Remove array files that no cell refers to, and temporary files of killed processes.
+
+    A run with fewer seeds, other methods, datasets or settings leaves the results of the earlier form of its suite in
+    the store, where the earlier command finds them; --unwanted deletes those that no suite contains now.
+    """
     from bench.machine.compiled_cache import compiled_folder, prune
     from bench.store.gc import clean
     from bench.store.store import Store

@@ -101,6 +101,7 @@ class Suite(BaseModel):
     methods: Annotated[dict[str, MethodEntry], Field(min_length=1)]
     _where: str = PrivateAttr("")
     _whole: bool = PrivateAttr(True)
+    _added: frozenset[tuple[str, str]] = PrivateAttr(frozenset())
     _protocols: dict[tuple[str, str], Protocol] = PrivateAttr(default_factory=dict)  # '': of all other methods
     _margins: "dict[str, Margin]" = PrivateAttr(default_factory=dict)
 
@@ -124,6 +125,11 @@ class Suite(BaseModel):
     def whole(self) -> bool:
         """Are these all datasets and methods of the suite?"""
         return self._whole
+
+    @property
+    def added(self) -> frozenset[tuple[str, str]]:
+        """What the suite itself does not list: ("dataset" or "method", its name)."""
+        return self._added
 
     @property
     def where(self) -> str:
@@ -181,13 +187,17 @@ def load_suite(
     `methods` and `datasets` are added where the suite does not list them; then come the changes of single keys.
     """
     raw, where = _mapping_content(source) if isinstance(source, Mapping) else _file_content(str(source))
-    for kind, added in (("methods", methods), ("datasets", datasets)):
-        listed = raw.setdefault(kind, {})
+    added = set()
+    for kind, names in (("method", methods), ("dataset", datasets)):
+        listed = raw.setdefault(f"{kind}s", {})
         if isinstance(listed, dict):
-            for each in added:
+            added |= {(kind, each) for each in names if each not in listed}
+            for each in names:
                 listed.setdefault(each, {})
     apply_changes(raw, changes)
-    return check_suite(raw, where)
+    suite = check_suite(raw, where)
+    suite._added = frozenset(added)
+    return suite
 
 
 def _mapping_content(source: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

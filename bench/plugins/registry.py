@@ -143,7 +143,7 @@ class Registry:
             raise PluginError(f"{kind} {name!r} ({plugin.origin}) cannot be loaded: {in_one_line(error)}") from error
 
     def unknown(self, kind: Kind, name: str, where: str = "", others: Iterable[str] = ()) -> UserError:
-        """Return the error for a name that is neither a plug-in's nor one of these others, such as labels of a suite."""
+        """Return the error for a name that is neither a plug-in's nor one of these others: labels of a suite."""
         return unknown_plugin(kind, name, {*self.plugins(kind), *others}, self._given(kind), where)
 
     def require_from_file(self, kind: Kind, name: str) -> None:

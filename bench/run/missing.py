@@ -11,6 +11,7 @@ from bench.plan.units import TOGETHER, UNKNOWN, Units
 from bench.plugins.registry import Registry
 from bench.probes import probe_types
 from bench.run.monitor import Monitor
+from bench.run.narrowed import no_longer_shown
 from bench.run.summary import Summary
 from bench.spec.cell import Cell
 from bench.spec.spec import CellSpec, spec_or_none
@@ -70,10 +71,26 @@ def missing_units(
         missing = [cell for cell in task.cells if cell.key not in done]
         seen.update(cell.key for cell in missing)
         units.add_task(task, missing)
+    summary.no_longer_shown += no_longer_shown(suite.name, store.finished(suite.name), cells, whole=suite.whole)
     if suite.whole:
         store.forget(suite.name)
     store.want(record, cells)
+    mistakes = _mistakes(suite, summary.refused, cells)
     for (dataset, method), texts in remarks.items():
-        store.remark(suite.name, dataset, method, texts)
+        store.remark(suite.name, dataset, method, [] if (dataset, method) in mistakes else texts)
     units.failed_before = {cell.key for cell in store.failed(suite.name)}
     return units
+
+
+def _mistakes(suite: Suite, refused: Iterable[Refused], cells: Iterable[Cell]) -> set[tuple[str, str]]:
+    """Return the datasets and methods, named for this run alone, that an error kept from having any cell.
+
+    They are no part of the suite, so its reports do not mention them.
+    """
+    known = {name for cell in cells for name in (("dataset", cell.dataset), ("method", cell.method))}
+    strange = suite.added - known
+    return {
+        (each.dataset, each.method)
+        for each in refused
+        if each.fault and strange & {("dataset", each.dataset), ("method", each.method)}
+    }

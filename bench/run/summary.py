@@ -19,6 +19,7 @@ class Summary:
     failures: list[tuple[Cell, str]] = field(default_factory=list)
     doubts: list[tuple[Cell, str]] = field(default_factory=list)  # results that carry a warning, and which
     refused: list[Refused] = field(default_factory=list)
+    no_longer_shown: list[str] = field(default_factory=list)  # finished results that reports showed before, in lines
     seconds: float = 0.0
 
     @property

@@ -195,6 +195,11 @@ class Store:
         found = self.database.rows(query.order_by(wanted.c.dataset, wanted.c.method, wanted.c.seed, wanted.c.suite))
         return list({row["key"]: Cell(**row) for row in reversed(found)}.values())[::-1]
 
+    def finished(self, suite: str) -> list[dict[str, Any]]:
+        """Return the places of a suite's results, one row each: dataset, split, method, seed, key."""
+        query = select(*(wanted.c[name] for name in PLACE)).join(cells, cells.c.key == wanted.c.key)
+        return self.database.rows(query.where(wanted.c.suite == suite, cells.c.status != "failed"))
+
     def suites(self) -> dict[str, dict[str, Any]]:
         """Return the suites in the store by name: title, baseline, metrics, content, hash."""
         with self.database.reading() as connection:

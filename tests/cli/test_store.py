@@ -84,7 +84,8 @@ def test_status(mixed: Store, call: Command) -> None:
     assert found["array_files"] == 1
     assert found["unwanted"] == 0
     mixed.forget("tiny")
-    assert "3 results that no suite contains" in call("status").out
+    assert "3 results of earlier forms of suites" in call("status").out
+    assert "running that form again shows them without computing anew" in call("status").out
 
 
 @pytest.mark.slow

@@ -165,6 +165,9 @@ def test_words_with_commas_are_words_and_points_are_no_decimals_beside_commas(tm
     mixed = decimal_commas(tmp_path / "mixed.csv", "1.234")
     with pytest.raises(UserError, match=r"line 2: '1\.234' has a point where decimal = ','"):
         make(f"csv:{mixed}?decimal=,").load(0)
+    longer = decimal_commas(tmp_path / "longer.csv", "1;2")
+    with pytest.raises(UserError, match="line 2: 4 cells where the first row names 3 columns"):
+        make(f"csv:{longer}?decimal=,").load(0)
     with pytest.raises(UserError, match=r"'1\.234,5' is a number with a comma"):
         make(f"csv:{decimal_commas(tmp_path / 'both.csv', '1.234,5')}?decimal=,&categories=one-hot").load(0)
 

@@ -80,6 +80,19 @@ def test_notes_on_data_and_refusals_are_kept_for_the_reader(
     assert told["toy", "broken"] == "could not run: no such thing here"
 
 
+def test_a_failed_attempt_at_what_the_suite_does_not_list_leaves_no_remark(tiny_file: Path, store: Store) -> None:
+    def attempt(dataset: str) -> Summary:
+        return run(load_suite(str(tiny_file), (), (), [dataset]).only([dataset], []), Registry(), store)
+
+    for typo in ("csv:gone.csv", "csv:gone.csv?target=y"):
+        assert attempt(typo).broken == 4
+    assert store.remarks("tiny") == []
+    listed = tiny_file.with_name("listed.toml")
+    listed.write_text(tiny_file.read_text("utf-8") + "[datasets.gone]\nuse = 'csv'\npath = 'gone.csv'\n", "utf-8")
+    run(load_suite(str(listed)).only(["gone"], []), Registry(), store)
+    assert [row["text"] for row in store.remarks("listed")] == ["could not run: gone.csv: no such file"]
+
+
 @pytest.mark.slow
 def test_stored_metrics_are_those_of_the_stored_predictions(tiny_file: Path, store: Store) -> None:
     """In original units, against the definition."""
