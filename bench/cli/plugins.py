@@ -63,18 +63,17 @@ def verify(
         found, facts = verdicts_of(_plugin(kind, name, plugins), only), {}
     verdicts: list[Verdict] = []
     for verdict in found:
-        if not as_json:
-            earlier = [v.message for v in verdicts if v.state == "failed"]
-            _print(verdict, repeated=verdict.state == "failed" and verdict.message in earlier)
+        if not as_json and not _failed_before(verdict, verdicts):
+            _print(verdict)
         verdicts.append(verdict)
+    if not as_json:
+        _print_repeated(verdicts)
     counts = {state: sum(v.state == state for v in verdicts) for state in STATES}
     summary = {"kind": kind, "name": name, "ok": not counts["failed"], "counts": counts}
     text = json.dumps(summary | facts | {"checks": [vars(v) for v in verdicts]}, indent=2, ensure_ascii=False)
     if as_json:
         echo(text)
     else:
-        for message, checks in _same_reason(verdicts).items():
-            echo(f"FAILED   {', '.join(checks)}: the same as above ({message})")
         echo(f"{kind} {name}: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
     if out is not None:
         from bench.machine.files import write_output
@@ -108,18 +107,7 @@ def _metric(registry: "Registry", name: str) -> "Metric":
 STATES = ("ok", "failed", "expected failure", "not applicable")
 
 
-def _same_reason(verdicts: "Sequence[Verdict]") -> dict[str, list[str]]:
-    """Return the failed checks whose message an earlier one had, by message: one mistake often fails most checks."""
-    checks: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if verdict.state == "failed":
-            checks.setdefault(verdict.message, []).append(verdict.check)
-    return {message: later for message, (_, *later) in checks.items() if later}
-
-
-def _print(verdict: "Verdict", repeated: bool) -> None:
-    if repeated:
-        return  # with others, below
+def _print(verdict: "Verdict") -> None:
     if verdict.state == "ok":
         measured = f" ({verdict.message})" if verdict.message else ""
         echo(f"ok       {verdict.check}: {verdict.proves}{measured}")
@@ -127,6 +115,22 @@ def _print(verdict: "Verdict", repeated: bool) -> None:
         echo(f"FAILED   {verdict.check}: {verdict.message}")
     else:
         echo(f"-        {verdict}")
+
+
+def _failed_before(verdict: "Verdict", earlier: "Sequence[Verdict]") -> bool:
+    """Return whether another check failed for the same reason."""
+    return verdict.state == "failed" and any((v.state, v.message) == ("failed", verdict.message) for v in earlier)
+
+
+def _print_repeated(verdicts: "Sequence[Verdict]") -> None:
+    """Print the checks that failed for the reason of another, which was printed with that one."""
+    by_reason: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.state == "failed":
+            by_reason.setdefault(verdict.message, []).append(verdict.check)
+    for first, *others in by_reason.values():
+        if others:
+            echo(f"FAILED   for the same reason as {first}: {', '.join(others)}")
 
 
 @click.command(cls=Command)

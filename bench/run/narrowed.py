@@ -25,8 +25,8 @@ def no_longer_shown(
     if any((row["dataset"], row["method"], row["seed"]) in places for row in kept):
         lines.append(
             f"the report of suite {suite} shows other settings from now on (options, training, data or plug-in files); "
-            f"{plural(len(kept), 'finished result')} of the earlier ones stay in the store; the earlier form of the suite "
-            "shows them again"
+            f"{plural(len(kept), 'finished result')} of the earlier ones stay in the store, and the earlier form of "
+            "the suite shows them again"
         )
     elif kept:
         had = max(row["seed"] for row in kept) + 1

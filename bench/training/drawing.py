@@ -23,7 +23,7 @@ from bench.training.allocator import keep_freed_memory
 from bench.training.draw_cache import cached_layers
 from bench.training.draw_calls import Call, Tensors, call_of, tensors_of
 from bench.training.flops import count_work
-from bench.training.guards import guarded, place_of
+from bench.training.guards import check_draw_shape, guarded, place_of
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import ROWS_AT_ONCE, Fitted, bind_options, channels_last, float_tensors, states_itself
 from bench.training.network_factory import runs_alone
@@ -101,10 +101,7 @@ class Functions:
             written, flops = count_work(lambda: job.method.draw(net, few, self._tape))
         written_once, _ = count_work(lambda: outputs.append(job.method.draw(net, few[:1], row_tape)))
         self.folds = not any(changes)  # noise on activations alone: several draws are one larger batch
-        try:
-            _check_outputs(job, outputs[0])
-        except ValueError as error:
-            raise UserError(f"{place_of(job.method, 'draw')}: {error}") from None
+        _check_outputs(job, outputs[0])
         # Noise that differs between rows must not repeat in every chunk of rows; noise of the function must.
         by_row = self._tape.length != row_tape.length and len(few) > 1
         large = is_large(flops / len(few), limits, runs_alone(net.module))
@@ -287,15 +284,11 @@ def _versions(job: Drawing) -> list[int]:
 
 def _check_outputs(job: Drawing, outputs: Tensor) -> None:
     """Raise if the outputs cannot be logits or means."""
-    if outputs.ndim != 2:
-        raise ValueError(f"draw must return [rows, outputs], got shape {list(outputs.shape)}")
-    if states_itself(job.method):
+    own = states_itself(job.method)
+    check_draw_shape(job.method, job.task, outputs, own_columns=own)
+    if own:
         return
-    if job.task == "regression" and outputs.shape[1] not in (1, 2):
-        raise ValueError(
-            f"draw must return means, or means and variances, got {outputs.shape[1]} columns; "
-            "a method that states something else says in predict what its columns are"
-        )
     sums = outputs.sum(1)
     if job.task == "classification" and (outputs >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-6):
-        raise ValueError("draw must return logits; these rows are probabilities already")
+        place = place_of(job.method, "draw")
+        raise UserError(f"{place}: draw must return logits; these rows are probabilities already")

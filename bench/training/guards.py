@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench.api import BaseMethod, Batch, Net
+from bench.api import BaseMethod, Batch, Net, Task
 from bench.errors import UserError
 
 FROM_TAPE = "take random numbers from the tape: tape.normal(shape), tape.uniform(shape), tape.integer(below)"
@@ -22,6 +22,23 @@ def place_of(method: BaseMethod, hook: str) -> str:
     """Return a hook's name with the file and line where it is defined."""
     code = getattr(inspect.unwrap(getattr(type(method), hook)), "__code__", None)
     return hook if code is None else f"{hook}, {Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def check_draw_shape(method: BaseMethod, task: Task, outputs: Tensor, *, own_columns: bool = False) -> None:
+    """Raise if a draw is no table of means, or of means and variances, or of logits.
+
+    `own_columns`: the method says in `predict` what its columns are.
+    """
+    if outputs.ndim != 2:
+        reason = f"draw must return [rows, outputs], got shape {list(outputs.shape)}"
+    elif task == "regression" and not own_columns and outputs.shape[1] not in (1, 2):
+        reason = (
+            f"draw must return means, or means and variances, got {outputs.shape[1]} columns; "
+            "a method that states something else says in predict what its columns are"
+        )
+    else:
+        return
+    raise UserError(f"{place_of(method, 'draw')}: {reason}")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from bench.api import Batch, Method, Net
 from bench.api.tape import BlankTape, LiveTape, Tape, TapeLength, generator
 from bench.errors import UserError
 from bench.spec.protocol import Training
+from bench.training.guards import check_draw_shape
 from bench.training.member import (
     ROWS_AT_ONCE,
     Fitted,
@@ -69,7 +70,7 @@ def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape
     if member.training.validate == "noisy" or states_itself(method):
         return method.loss(net, batch, tape)
     try:
-        return torch.stack([draw_loss(batch, method.draw(net, batch.x, tape)) for _ in range(WATCHED_DRAWS)]).mean()
+        return torch.stack([_draw_loss(method, net, batch, tape) for _ in range(WATCHED_DRAWS)]).mean()
     except KeyError as error:
         if type(method).finish is Method.finish:
             raise
@@ -79,8 +80,10 @@ def _monitored_loss(member: Member, method: Method, net: Net, batch: Batch, tape
         ) from error
 
 
-def draw_loss(batch: Batch, outputs: Tensor) -> Tensor:
+def _draw_loss(method: Method, net: Net, batch: Batch, tape: Tape) -> Tensor:
     """Return the loss of one draw: negative log-likelihood where it states variances, else the data loss."""
+    outputs = method.draw(net, batch.x, tape)
+    check_draw_shape(method, batch.task, outputs)
     if batch.task == "classification" or outputs.shape[-1] == 1:
         return batch.loss(outputs)
     mean, variance = outputs.unbind(-1)

@@ -127,6 +127,28 @@ def test_a_mistake_is_one_line_and_exit_2(case: str, call: Command, tmp_path: Pa
     assert not (tmp_path / "runs").exists()
 
 
+TYPO = """
+@dataclass(frozen=True)
+class Mine(Method):
+    def loss(self, net, batch, tape):
+        return batch.loss(net(batch.X))
+"""
+
+
+def test_verify_prints_a_reason_once_with_all_checks_that_failed_by_it(
+    call: Command, write_plugin: WritePlugin
+) -> None:
+    path = write_plugin("mine", TYPO)
+    only = [argument for name in ("seeded", "finite", "version", "shapes") for argument in ("--only", name)]
+    done = call("verify", "method", "mine", "--plugin", str(path), *only)
+    assert done.code == 1
+    assert done.out.count("'Batch' object has no attribute 'X'") == 1
+    assert "FAILED   for the same reason as shapes: finite, seeded\n" in done.out
+    assert done.out.endswith("method mine: 1 ok, 3 failed\n")
+    rows = json.loads(call("verify", "method", "mine", "--plugin", str(path), "--json", *only).out)["checks"]
+    assert sum("no attribute 'X'" in row["message"] for row in rows) == 3
+
+
 def test_help_and_version(call: Command) -> None:
     alone = call()
     assert alone.code == 0

@@ -125,19 +125,3 @@ def test_verify_is_told_apart_from_misuse(tmp_path: Path, command: Command) -> N
         result = CliRunner().invoke(verify, misuse)
         assert isinstance(result.exception, UserError)
         assert "did you mean" in str(result.exception)
-
-
-def test_verify_tells_a_mistake_that_fails_several_checks_once(tmp_path: Path, command: Command) -> None:
-    (tmp_path / "bad.py").write_text(
-        "from dataclasses import dataclass\nfrom bench.api import Method\n\n@dataclass(frozen=True)\n"
-        "class Bad(Method):\n    def loss(self, *arguments):\n        raise ValueError('my mistake')\n",
-        "utf-8",
-    )
-    checks = ("shapes", "finite", "seeded")
-    failed = command(
-        "verify", "method", "bad", "--plugin", "bad.py", *(word for one in checks for word in ("--only", one))
-    )
-    lines = [line for line in failed.out.splitlines() if line.startswith("FAILED")]
-    assert lines[0] == "FAILED   shapes: loss, bad.py:7: ValueError: my mistake"
-    assert lines[1:] == ["FAILED   finite, seeded: the same as above (loss, bad.py:7: ValueError: my mistake)"]
-    assert failed.out.endswith("method bad: 3 failed\n")

@@ -126,3 +126,30 @@ EVIDENTIAL = ("evidential-regression", "evidential-classification")
 def test_methods_with_a_loss_of_their_own_declare_what_is_watched(name: str) -> None:
     """The network without noise, or a `validate` of their own."""
     assert not watches_draws(Registry().make("method", name, {}))
+
+
+@dataclass(frozen=True)
+class WrongShape(Method):
+    """Draws without the axis of the outputs, or with too many columns."""
+
+    columns: int = 0
+
+    def loss(self, net: Net, batch: Batch, tape: Tape) -> Tensor:
+        return batch.loss(net(batch.x))
+
+    def draw(self, net: Net, x: Tensor, tape: Tape) -> Tensor:
+        return torch.cat([net(x)] * self.columns, -1) if self.columns else net(x)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        (0, r"draw must return \[rows, outputs\], got shape \[\d+\]"),
+        (3, "draw must return means, or means and variances, got 3 columns"),
+    ],
+)
+def test_watched_draws_of_a_wrong_shape_are_told(
+    columns: int, reason: str, member: MakeMember, fit_in_order: FitInOrder
+) -> None:
+    with pytest.raises(UserError, match=rf"^draw, test_watched\.py:\d+: {reason}"):
+        fit_in_order([member(WrongShape(columns), patience=3, epochs=2)])
