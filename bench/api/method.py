@@ -26,8 +26,8 @@ class Batch:
     """Rows of data as a method sees them: inputs and targets in training units."""
 
     task: Task
-    x: Tensor
-    y: Tensor
+    x: Tensor  # `[rows, features]`, or images `[rows, channels, height, width]`
+    y: Tensor  # `[rows]`, without an axis for outputs: numbers, or whole numbers that name classes from 0
     rows: Tensor  # how many rows the whole training set has: the N of an ELBO or a posterior
 
     def loss(self, outputs: Tensor) -> Tensor:

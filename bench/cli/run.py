@@ -20,7 +20,7 @@ from bench.cli.options import (
 )
 from bench.cli.output import Command, echo, fail
 from bench.counts import plural
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError
 from bench.run.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def retry(
     from bench.workflow import registry_of
 
     with closing(Store(store, create=False)) as results:
-        if suite is not None and suite not in results.suites():
-            raise unknown_name("suite", suite, results.suites(), f"--store {results.address}")
+        if suite is not None:
+            results.require_suite(suite)
         cells = results.failed(suite)
         with progress_bar("retry", len(cells)) as monitor:
             summary = rerun(cells, registry_of(plugins), results, compute.settings(), monitor)

@@ -14,7 +14,7 @@ import click
 from bench.cli.options import defaulted, json_option, output_option, store_option, suite_argument
 from bench.cli.output import Command, echo, end, failures_named, output_stream
 from bench.counts import plural
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError
 from bench.json_values import without_nan
 from bench.store.export import Format
 
@@ -281,8 +281,8 @@ def _opened(url: str, suite: str | None) -> "Store":
 
     opened = Store(url, create=False, writable=False)
     try:
-        if suite is not None and suite not in (known := opened.suites()):
-            raise unknown_name("suite", suite, known, f"store {opened.address}")
+        if suite is not None:
+            opened.require_suite(suite)
     except UserError:
         opened.close()
         raise

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from sqlalchemy import select
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError
 from bench.gate.environment_diff import MACHINE
 from bench.history.commits import COMMIT, labels, subjects
 from bench.history.identity import Form, Wanted, form_of, given_parts, lineages
@@ -154,8 +154,8 @@ def _suite_of(store: Store, suite: str | None) -> str:
     names = list(store.suites())
     if suite is None and len(names) != 1:
         raise UserError(f"--store {store.address} holds {len(names)} suites; name one with --suite: {', '.join(names)}")
-    if suite is not None and suite not in names:
-        raise unknown_name("suite", suite, names, f"--store {store.address}")
+    if suite is not None:
+        store.require_suite(suite)
     return suite or names[0]
 
 

@@ -218,6 +218,8 @@ def _file_content(name: str) -> tuple[dict[str, Any], str]:
         elif name in suite_names():
             entry = files("bench.plan") / "suites" / f"{name}.toml"
             text, where, stem = entry.read_text("utf-8"), f"suite {name}", name
+        elif Path(f"{name}.toml").is_file():
+            raise UserError(f"unknown suite {name!r}; a suite of your own is named by its file: {name}.toml")
         else:
             raise unknown_name("suite", name, suite_names(), "")
         raw = tomllib.loads(text)

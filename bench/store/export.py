@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bench.csv_cells import harmless_cell
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError
 from bench.machine.files import write_output
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ class Format(StrEnum):
 
 def rows(store: "Store", suite: str | None = None) -> Iterator[Row]:
     """Yield the metric values of one suite or of all, with the metrics relative to a baseline; `COLUMNS` names them."""
-    known = store.suites()
-    if suite is not None and suite not in known:
-        raise unknown_name("suite", suite, known, f"store {store.address}")
-    return chain.from_iterable(_rows_of(store, name) for name in (known if suite is None else [suite]))
+    if suite is not None:
+        store.require_suite(suite)
+    return chain.from_iterable(_rows_of(store, name) for name in (store.suites() if suite is None else [suite]))
 
 
 def _rows_of(store: "Store", suite: str) -> Iterator[Row]:

@@ -70,8 +70,8 @@ def plan(
 ) -> tuple[list[Task], Rescored]:
     """Return which metrics of which cells are to be computed, and what is known before it."""
     suites = store.suites()
-    if suite is not None and suite not in suites:
-        raise unknown_name("suite", suite, suites, f"store {store.address}")
+    if suite is not None:
+        store.require_suite(suite)
     found, done, seen = chosen_metrics(registry, names), Rescored(), set[str]()
     tasks: list[Task] = []
     for name in suites if suite is None else [suite]:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
+from bench.errors import UserError, unknown_name
 from bench.plugins.registry import PluginSource
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
@@ -210,6 +211,12 @@ class Store:
         """Return the names of all datasets that suites of the store have."""
         with self.database.reading() as connection:
             return sorted(connection.execute(select(wanted.c.dataset).distinct()).scalars())
+
+    def require_suite(self, suite: str) -> None:
+        """Raise if the store does not have a suite."""
+        if suite not in (known := self.suites()):
+            hint = "another store is named with --store"
+            raise UserError(f"{unknown_name('suite', suite, known, f'store {self.address}')} ({hint})")
 
     def value_columns(self, suite: str) -> ValueColumns:
         """Return the metric values of a suite as columns, however many they are."""

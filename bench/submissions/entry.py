@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.errors import UserError, unknown_name
+from bench.errors import UserError
 from bench.machine.environment import facts
 from bench.metrics.kept import pack
 from bench.spec.cell import Cell, Outcome
@@ -72,8 +72,7 @@ def enter(store: Store, found: ScoredSubmission, suite: str | None = None, *, re
 def _suite(store: Store, suite: str | None) -> str:
     known = store.suites()
     if suite is not None:
-        if suite not in known:
-            raise unknown_name("suite", suite, known, f"--store {store.address}")
+        store.require_suite(suite)
         return suite
     if len(known) != 1:
         raise UserError(f"--store {store.address} has {len(known)} suites; name one with --suite")

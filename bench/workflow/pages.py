@@ -28,6 +28,8 @@ def write_report(
 
     registry = registry_of(plugins)
     with opened_store(store) as opened, using_metrics(registry.metrics):
+        for suite in suites:
+            opened.require_suite(suite)
         return write(opened, registry, Path(out), suites, pdf=pdf)[0]
 
 

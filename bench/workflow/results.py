@@ -30,8 +30,8 @@ def load_results(
         raise UserError(f"{where}: no results yet; make some with 'uqbench run SUITE'")
     if suite is None and len(names) > 1:
         raise UserError(f"{where} holds several suites; name one with --suite: {', '.join(names)}")
-    if suite is not None and suite not in names:
-        raise unknown_name("suite", suite, names, where)
+    if suite is not None:
+        opened.require_suite(suite)
     with using_metrics(registry_of(plugins).metrics):
         return StoredResults(opened, suite or names[0])
 

@@ -81,6 +81,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "run-of-nothing": (("run",), "Missing argument 'SUITE'"),
     "no-such-option": (("run", "quick", "--sed", "3"), "--sed"),
     "no-such-suite": (("run", "quik"), "did you mean quick"),
+    "suite-without-its-ending": (("run", "good"), "a suite of your own is named by its file: good.toml"),
     "no-such-file": (("run", "gone.toml"), "no such file"),
     "bad-toml": (("run", "bad.toml"), "not valid TOML"),
     "bad-seeds": (("run", "quick", "--seeds", "0"), "--seeds"),
