@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from bench.api import Look
+from bench.plugins.registry import Registry
 from bench.testing import method_checks, verify
 
 pytestmark = pytest.mark.slow
@@ -81,6 +82,15 @@ def test_a_check_finds_its_fault_and_no_other(name: str) -> None:
     found = {v.check: v.message for v in verify(BROKEN[name](), others) if v.state == "failed"}
     assert list(found) == [name], found
     assert len(found[name].split()) > 6, "a failure says what to do"
+
+
+def test_a_variance_that_does_not_shrink_has_three_ways_out() -> None:
+    without_excuse = type("Own", (Registry().load("method", "deep-ensemble"),), {"expected_failures": {}})(networks=2)
+    for method in (broken.FixedNoise(), without_excuse):
+        (verdict,) = verify(method, ["variance-shrinks"])
+        assert verdict.state == "failed"
+        for way in ("1 / batch.rows", "spread = 'level'", "'aleatoric'", "expected_failures"):
+            assert way in verdict.message
 
 
 def test_draws_that_seldom_differ_do_differ() -> None:
