@@ -110,9 +110,10 @@ def rank(
     names = _with_equal_draws(frame, measure, names, counts, messages)
     places = _datasets(frame, measure, names, counts, messages)
     if len(places) < 2:
+        who = ", ".join(names) if len(names) < 4 else f"{len(names)} methods"
         raise UserError(
-            f"{measure.name}: {plural(len(places), 'dataset')} with results of {', '.join(names)}; a "
-            f"ranking needs at least 2{''.join('; ' + message for message in messages)}"
+            f"{measure.name}: {plural(len(places), 'dataset')} with results of {who}; a ranking needs at least 2"
+            f"{''.join('; ' + message for message in messages)}"
         )
     if len(places) < FEWEST_DATASETS:
         messages.append(
@@ -168,7 +169,7 @@ def _methods(frame: pd.DataFrame, measure: MetricLike, chosen: Sequence[str] | N
     if len(names) < 2:
         raise UserError(f"{measure.name}: {len(names)} of the methods {', '.join(wanted)} have it; a ranking needs 2")
     without = [name for name in wanted if name not in have]
-    return names, [f"without {measure.name}, so not ranked: {', '.join(without)}"] if without else []
+    return names, [f"without a value, so not ranked: {', '.join(without)}"] if without else []
 
 
 def _with_equal_draws(

@@ -67,7 +67,15 @@ def rank_methods(
     suitable = _metrics_of(results, metrics, methods)
     names, versions = [metric.name for metric in suitable], rescored_versions(results.store)
     require_comparable(results.cells.to_dict("records"), results.baseline, methods, names, versions)
-    rankings, left_out = [], []
+    datasets = results.frame["dataset"].unique()
+    if len(datasets) == 1:
+        advice = "'uqbench compare A B' compares two methods there"
+        raise UserError(
+            f"suite {results.suite}: nothing to rank: it has results on one dataset, {datasets[0]}, and a ranking "
+            f"needs at least 2; {advice}"
+        )
+    rankings: list[Ranking] = []
+    left_out: dict[str, list[str]] = {}  # the metrics of each reason
     for metric in suitable:
         try:
             chosen = list(methods) or None
@@ -76,10 +84,14 @@ def rank_methods(
         except UserError as error:
             if metrics:
                 raise
-            left_out.append(str(error))  # of the suite's metrics, some have one dataset only
+            # Of the suite's metrics, some have one dataset only.
+            name, colon, reason = str(error).partition(": ")
+            own = colon and name == metric.name
+            left_out.setdefault(reason if own else str(error), []).extend([name] if own else [])
+    reasons = tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in left_out.items())
     if not rankings:
-        raise UserError(f"suite {results.suite}: nothing to rank: {'; '.join(dict.fromkeys(left_out)) or 'no results'}")
-    return Rankings(tuple(rankings), tuple(left_out))
+        raise UserError(f"suite {results.suite}: nothing to rank: {'; '.join(reasons) or 'no results'}")
+    return Rankings(tuple(rankings), reasons)
 
 
 def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list[Metric]":

@@ -148,6 +148,31 @@ def test_a_mistake_that_concerns_every_metric_is_told_once(path: str, call: Call
     assert err.count("unknown method 'nobody'") == 1
 
 
+def test_metrics_that_are_not_ranked_for_one_reason_are_told_together(tmp_path: Path, call: Call) -> None:
+    names = ("alpha", "beta", "gamma", "delta")
+    metrics = {"data0": ("rmse", "accuracy", "ece"), "data1": ("rmse",)}
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics=dict.fromkeys(own, 0.1 * seed + names.index(method)))
+        for dataset, own in metrics.items()
+        for method, seed in product(names, range(2))
+    }
+    both, one = str(tmp_path / "both.db"), str(tmp_path / "one.db")
+    alone = {place: outcome for place, outcome in outcomes.items() if place[0] == "data0"}
+    for name, chosen in ((both, outcomes), (one, alone)):
+        with closing(Store(name)) as store:
+            specs = {place: spec(*place) for place in chosen}
+            save_outcomes(store, "tiny", chosen, ["rmse", "accuracy", "ece"], specs=specs)
+    code, _, err = call("rank", "--store", both)
+    reason = "accuracy, ece: 1 dataset with results of 4 methods; a ranking needs at least 2"
+    assert (code, err) == (0, f"not ranked: {reason}\n")
+    code, _, err = call("rank", "--store", one)
+    assert code == 2
+    assert err == (
+        "uqbench: suite tiny: nothing to rank: it has results on one dataset, data0, and a ranking needs at least 2; "
+        "'uqbench compare A B' compares two methods there\n"
+    )
+
+
 def test_rank(path: str, call: Call) -> None:
     code, out, err = call("rank", "--store", path, "--metric", "rmse")
     assert (code, err) == (0, "")

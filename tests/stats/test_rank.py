@@ -127,7 +127,7 @@ def test_methods_without_the_metric_are_not_ranked_and_said(results: Results) ->
     frame, _ = results(study())
     other, _ = results({("d0", "point"): [1.0]}, "mae")
     found = rank(pd.concat([frame, other]), RMSE)
-    assert found.messages[0] == "without rmse, so not ranked: point"
+    assert found.messages[0] == "without a value, so not ranked: point"
     with pytest.raises(UserError, match="a ranking needs 2"):
         rank(pd.concat([frame, other]), RMSE, methods=["best", "point"])
     with pytest.raises(UserError, match="unknown method 'bets'; did you mean best"):
