@@ -128,8 +128,8 @@ FEW, MANY, SAMPLES = 32, 512, 5
 WAYS_OUT = (
     "if the loss has a prior's term, scale it with 1 / batch.rows; if the draws differ by noise of a level that is an "
     "option, tuned or trained, declare spread = 'level', or 'aleatoric' for the noise of the data; if they are meant "
-    "as a posterior that this linear problem cannot show (members or heads without a prior find the same minimum), list "
-    "variance-shrinks in expected_failures, with that reason"
+    "as a posterior that this linear problem cannot show (members or heads without a prior find the same minimum), "
+    "list variance-shrinks in expected_failures, with that reason"
 )
 
 
