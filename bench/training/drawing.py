@@ -228,9 +228,8 @@ class Functions:
                         self._write_numbers(which, turns, tapes, chunk)
                         repeat()
                     grid[:, first : turns.stop] = values
-                if (
-                    each % self._unrecorded.draws == 1
-                ):  # results stored before this way have the rounding of a single draw
+                # The draw that used to be alone in the last call keeps the rounding of a single one, as it is stored.
+                if each % self._unrecorded.draws == 1:
                     tapes = self._tapes(which, range(each - 1, each), length, x.device, chunk)
                     grid[:, -1:] = call(tensors, x, *tapes)
                 return grid

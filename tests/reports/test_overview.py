@@ -264,7 +264,7 @@ def test_a_metric_in_units_of_the_data_that_the_baseline_lacks_has_a_reason_in_p
         return {name: one for name, one in own.items() if method != "base" or name != "crps"}
 
     results = stored(store, value, datasets=("a", "b"), metrics=("rmse", "nll", "crps"))
-    assert [column for column in glance(results).data if column.startswith(("rmse", "crps"))] == ["rmse ↓ (%)"]
+    assert [column for column in glance(results).data if str(column).startswith(("rmse", "crps"))] == ["rmse ↓ (%)"]
     answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
     assert answers["Intervals: crps ↓"].startswith("No column here: base, the baseline, has no value of it")
 
