@@ -266,7 +266,9 @@ def test_a_metric_in_units_of_the_data_that_the_baseline_lacks_has_a_reason_in_p
     results = stored(store, value, datasets=("a", "b"), metrics=("rmse", "nll", "crps"))
     assert [column for column in glance(results).data if str(column).startswith(("rmse", "crps"))] == ["rmse ↓ (%)"]
     answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
-    assert answers["Intervals: crps ↓"].startswith("No column here: base, the baseline, has no value of it")
+    assert answers["Intervals: crps ↓, draws alone"].startswith(
+        "No column here: base, the baseline, has no value of it"
+    )
 
 
 def test_a_metric_of_calibration_that_leads_is_named_so_and_the_prediction_has_its_column(store: Store) -> None:

@@ -104,7 +104,7 @@ def test_a_row_says_how_it_was_measured(stored: Store) -> None:
         assert facts["gpu"]["before"] == {"reason": "a cpu device tells no clocks, throttling or energy"}
         assert facts["modes"] == ["engine", "naive"]
         for one in about["series"].values():
-            assert set(one["chunks"]) == {"large", "by_row", "rows", "draws", "networks"}
+            assert set(one["chunks"]) == {"large", "by_row", "rows", "draws", "networks", "recorded"}
             assert one["throughput"] > 0
         assert cell["message"] == "; ".join([*about["doubts"], *about["remarks"]])
 
