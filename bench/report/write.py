@@ -101,15 +101,14 @@ def _part(
     begun: list[SectionContent] = []
     sections: list[SectionContent] = []
     failed = list(broken)
-    # The last first: the opening sections compute most and draw least, so that figures are drawn meanwhile.
-    for name, plugin in reversed(list(plugins)):
+    for name, plugin in plugins:
         try:
             section = section_of(plugin)
             if section is not None:
                 begun.append(replace(content_of(section, suite), plugin=name))
         except BaseException as error:  # one broken section must not cost the others
             failed.append(_failure(name, error))
-    for content in reversed(begun):
+    for content in begun:
         try:
             content.finish_figures()
             section_lines(content)  # raises what would end the whole report later
