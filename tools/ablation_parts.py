@@ -10,7 +10,7 @@ from tools.findings import Exports, number, probability
 SUITE = "mcni-ablation"
 
 
-def shown(exports: Exports) -> str:
+def shown_differences(exports: Exports) -> str:
     """Return the differences that were shown after correction over all variants of a method, datasets and metrics."""
     results, rows, texts = exports.required(SUITE), [], []
     for plugin, variants in variants_of(results.cells).items():

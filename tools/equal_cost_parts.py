@@ -23,7 +23,7 @@ def comparisons(exports: Exports, reference: str) -> pd.DataFrame:
     return pd.concat([data.assign(metric=metric) for metric, data in own.items()], ignore_index=True)
 
 
-def shown(exports: Exports) -> str:
+def shown_differences(exports: Exports) -> str:
     """Return the table of the differences that were shown, and how many were not."""
     found = comparisons(exports, REFERENCE)
     decided = found[found["verdict"].isin(SHOWN)]

@@ -24,12 +24,12 @@ def _size(suite: str) -> Part:
 PAGES: Mapping[str, Mapping[str, Part]] = {
     "equal-cost.md": {
         "size": _size("equal-cost"),
-        "shown": equal_cost_parts.shown,
+        "shown": equal_cost_parts.shown_differences,
         "learned": equal_cost_parts.against_learned,
     },
     "mcni-ablation.md": {
         "size": _size("mcni-ablation"),
-        "shown": ablation_parts.shown,
+        "shown": ablation_parts.shown_differences,
         "variants": ablation_parts.variants,
     },
     "shift-digits.md": {

@@ -13,7 +13,7 @@ from bench.spec.protocol import Training
 # near this number.
 STEPS_THAT_PAY_FOR_COMPILING = 5_000
 COMPILED_SLOTS = 32  # with a call of 50 us and 3 us for each network, a stack of few idle slots has a short tail
-# While a queue keeps it full, a wider stack takes a fifth less time for each network, with the same bits. Five folds of
+# While a queue keeps it full, a wider stack takes a sixth less time for each network, with the same bits. Five folds of
 # 24 configurations, or of any multiple of them, fill it.
 WIDE_SLOTS = 120
 WIDE_BYTES = 2**24  # written by a step of a wide stack: more leaves the processor's cache, and nothing is gained
