@@ -9,7 +9,6 @@ loads it, without the compiler (`compiled_kernels`).
 import copy
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,19 +20,21 @@ from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from bench.machine.compiled_cache import compiled_folder, prune
+from bench.machine.compiler import cpp_compiler
 from bench.machine.environment import cpu_features
 from bench.machine.files import write_whole
+from bench.training import small_convolutions
 from bench.training.compiled_kernels import load_step, without_compiler
 from bench.training.tracing import Run, one_fake_mode
 
-FORMAT = 2
+FORMAT = 3
 
 _loaded: dict[str, Any] = {}  # the functions of this process, by hash
 
 
 def compiler_found() -> bool:
     """Return whether there is a C++ compiler."""
-    return any(shutil.which(name) for name in ("g++", "clang++", "c++"))
+    return cpp_compiler() is not None
 
 
 def compiled(graph: fx.GraphModule, arguments: Sequence[Tensor]) -> Run:
@@ -138,13 +139,21 @@ def _load(path: Path, inputs: Sequence[Tensor]) -> Any | None:
 
 
 def _compile(path: Path | None, graph: fx.GraphModule, inputs: Sequence[Tensor]) -> Any:
+    from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner  # takes seconds to import
     from torch._inductor.decomposition import select_decomp_table
 
+    decompositions, settings = select_decomp_table(), {}
+    if small_convolutions.all_small(graph) and small_convolutions.kernels() is not None:
+        decompositions = {**decompositions, **small_convolutions.decompositions()}
+        settings["cpp.enable_tiling_heuristics"] = (
+            False  # or few channels keep a loop over images from being a vector's
+        )
     with one_fake_mode():
-        functional = make_fx(functionalize(graph), decomposition_table=select_decomp_table())(*inputs)
+        functional = make_fx(functionalize(graph), decomposition_table=decompositions)(*inputs)
     extra = _constants_as_inputs(functional)  # of decompositions
-    made: Any = compile_fx_inner(functional, [*inputs, *extra], is_inference=True)
+    with config.patch(settings):
+        made: Any = compile_fx_inner(functional, [*inputs, *extra], is_inference=True)
     call = made.current_callable
     call([*inputs, *extra])
     if extra:
