@@ -23,6 +23,7 @@ from bench.machine.files import write_whole
 from bench.spec.spec import CellSpec
 
 FORMAT = 1
+AFTER_TRAINING = frozenset({"draws", "probe"})  # of a protocol: no trained network depends on it
 Tensors = dict[str, Tensor]
 Parts = Mapping[str, Mapping[str, Tensor]]  # params, buffers, memory, ...
 
@@ -33,8 +34,10 @@ def folder_of(arrays: Path) -> Path:
 
 
 def place_of(spec: CellSpec) -> str:
-    """Return the folder of a cell's trainings: one for all methods on the same rows with the same seed."""
-    return _hash({name: value for name, value in spec.plain().items() if name not in ("method", "space")})
+    """Return the folder of a cell's trainings: one for all methods and probes on the same rows with the same seed."""
+    plain = {name: value for name, value in spec.plain().items() if name not in ("method", "space", "metrics")}
+    plain["protocol"] = {name: v for name, v in plain["protocol"].items() if name not in AFTER_TRAINING}
+    return _hash(plain)
 
 
 def name_of(*training: object) -> str:

@@ -44,9 +44,9 @@ method = "deterministic"
 KEEPING = RunSettings(keep=Keep(networks=True))
 
 
-def started(tmp_path: Path, store: Store, settings: RunSettings, *methods: str) -> dict[str, int]:
+def started(tmp_path: Path, store: Store, settings: RunSettings, *methods: str, text: str = SUITE) -> dict[str, int]:
     """Run some methods of the suite; return how many networks of each were not trained."""
-    (tmp_path / "kept.toml").write_text(SUITE, "utf-8")
+    (tmp_path / "kept.toml").write_text(text, "utf-8")
     suite = load_suite(str(tmp_path / "kept.toml")).only([], methods)
     summary = run(suite, Registry(), store, settings)
     assert summary.well, summary.failures
@@ -72,6 +72,16 @@ def test_post_hoc_methods_use_kept_networks_bit_for_bit(tmp_path: Path) -> None:
     assert started(tmp_path, store, KEEPING, "deep-ensemble") == {"deep-ensemble": 3}
     wanted = {place: value for place, value in values(whole, "kept").items() if place[1] == "deep-ensemble"}
     assert values(store, "kept") == wanted
+
+
+def test_another_probe_with_other_draws_uses_the_kept_networks_bit_for_bit(tmp_path: Path) -> None:
+    store, whole = (new_store(tmp_path, name) for name in ("kept", "whole"))
+    tested = SUITE.replace("two-moons", "diabetes")
+    shifted = tested.replace("draws = 6", "draws = 5") + '[probe]\nkind = "shift"\nrows = 20\n'
+    started(tmp_path, store, KEEPING, "deep-ensemble", text=tested)
+    assert started(tmp_path, store, KEEPING, "deep-ensemble", text=shifted) == {"deep-ensemble": 3}
+    started(tmp_path, whole, RunSettings(), "deep-ensemble", text=shifted)
+    assert values(store, "kept") == values(whole, "kept")
 
 
 def test_a_damaged_network_is_trained_again(tmp_path: Path) -> None:

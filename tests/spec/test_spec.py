@@ -24,7 +24,7 @@ from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import FORMAT, ON_REQUEST, CellSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
-from bench.training.checkpoints import place_of
+from bench.training.checkpoints import AFTER_TRAINING, place_of
 
 SPEC = CellSpec(
     dataset=PluginSpec("toy", options={"rows": 40}),
@@ -144,8 +144,18 @@ def test_a_history_sees_every_field_that_no_version_changes(name: str) -> None:
 
 
 @every_field
-def test_checkpoints_are_shared_by_methods_alone(name: str) -> None:
-    assert (place_of(SPEC) == place_of(changed(SPEC, name))) is (name in ("method", "space"))
+def test_checkpoints_are_shared_by_methods_and_metrics(name: str) -> None:
+    assert (place_of(SPEC) == place_of(changed(SPEC, name))) is (name in ("method", "space", "metrics"))
+
+
+@pytest.mark.parametrize("name", sorted(Protocol.__dataclass_fields__))
+def test_of_a_protocol_checkpoints_ignore_what_comes_after_the_training(name: str) -> None:
+    other = {"draws": 7, "probe": {"kind": "shift"}}.get(name)
+    if other is None:
+        assert name not in AFTER_TRAINING
+        return
+    protocol = replace(SPEC.protocol, **{name: other})
+    assert place_of(replace(SPEC, protocol=protocol)) == place_of(SPEC)
 
 
 @pytest.fixture
