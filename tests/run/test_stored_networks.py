@@ -76,9 +76,8 @@ def test_post_hoc_methods_use_kept_networks_bit_for_bit(tmp_path: Path) -> None:
 
 def test_another_probe_with_other_draws_uses_the_kept_networks_bit_for_bit(tmp_path: Path) -> None:
     store, whole = (new_store(tmp_path, name) for name in ("kept", "whole"))
-    tested = SUITE.replace("two-moons", "diabetes")
-    shifted = tested.replace("draws = 6", "draws = 5") + '[probe]\nkind = "shift"\nrows = 20\n'
-    started(tmp_path, store, KEEPING, "deep-ensemble", text=tested)
+    shifted = SUITE.replace("draws = 6", "draws = 5") + '[probe]\nkind = "row-shift"\n'
+    started(tmp_path, store, KEEPING, "deep-ensemble")
     assert started(tmp_path, store, KEEPING, "deep-ensemble", text=shifted) == {"deep-ensemble": 3}
     started(tmp_path, whole, RunSettings(), "deep-ensemble", text=shifted)
     assert values(store, "kept") == values(whole, "kept")
