@@ -101,6 +101,13 @@ def test_demonstrations_train_as_the_suites_of_their_protocol(name: str, like: s
     assert {key: protocol.probe[key] for key in ("noise_seed", "pixels") if key in protocol.probe} == code
 
 
+def test_shift_is_measured_on_the_networks_of_the_short_study() -> None:
+    shift, study = load_suite("shift-cifar10-code-short"), load_suite("cifar10-code-short")
+    protocol, other = (suite.protocol_for("cifar10") for suite in (shift, study))
+    assert replace(protocol, probe=other.probe, draws=other.draws) == other
+    assert {name: method for name, method in shift.methods.items() if name in study.methods} == study.methods
+
+
 @pytest.mark.parametrize("name", ["softmax-demo", "softmax-demo-code"])
 def test_the_demonstrated_image_is_number_8195_a_ship(name: str) -> None:
     dataset = Registry().make("dataset", "cifar10", {})
