@@ -160,7 +160,7 @@ def decided(claim: Claim, test: str, statements: Sequence[Statement], needs: str
         counts = ", ".join(f"{words.count(word)} {word}" for word in VERDICTS if word in words)
         numbers = f"by dataset: {counts}. {_by_pair(statements)}"
     else:
-        numbers = "; ".join(one.numbers for one in statements if one.numbers)
+        numbers = "; ".join(one.numbers for one in statements if one.numbers) or "–"
     if verdict != "cannot be decided":
         return Judged(verdict, test, numbers)
     undecided = [one.needs for one in statements if one.needs and one.evidence.verdict == "cannot be decided"]

@@ -88,7 +88,8 @@ def rises(claim: Claim, held: Held) -> Judged:
         both = pd.concat([cells.assign(method=condition) for condition in (low, high)])
         for row in _compare(own.assign(method=own["condition"]), high, low, [measure], both, SETTINGS)[0]:
             evidence, share = _of_better(row), max(share, row.test_share)
-            statements.append(Statement(method, "", row.dataset, evidence, f"{method}: {_one(row)}", _needs(row)))
+            numbers = f"{method}, {high} against {low}: {_one(row)}"
+            statements.append(Statement(method, "", row.dataset, evidence, numbers, _needs(row)))
     return decided(claim, _t_test(share), statements)
 
 

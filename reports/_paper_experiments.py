@@ -47,6 +47,11 @@ class Found:
         """Return a verdict as it is printed: whether the run departs from the protocol is part of it."""
         return f"{verdict} under departures" if self.departures and verdict not in UNDECIDED else verdict
 
+    def metric(self, name: str) -> str:
+        """Return our metric for one of the paper's: under the protocol of the code its own, where it is stored."""
+        own = self.held.instead.get(name, name)
+        return own if own in set(self.held.results.frame["metric"]) else name
+
     def place(self, dataset: str) -> str:
         """Return our dataset that is compared with one of the paper's: another where none of the paper's was run."""
         theirs = set(self.held.datasets) & set(self.protocol.datasets)

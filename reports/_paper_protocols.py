@@ -91,7 +91,8 @@ def run_of(cells: pd.DataFrame, methods: Sequence[str]) -> Run:
         specs = [read_spec(text) for text in repeats["spec"]]
         together: dict[str, Any] = {"seeds": int(repeats["seed"].nunique())}
         if together["seeds"] > 1:
-            together["repeats_share_rows"] = len({spec.data for spec in specs}) == 1
+            different = len({spec.data for spec in specs})
+            together["repeats_share_rows"] = "some" if 1 < different < together["seeds"] else different == 1
         for spec, environment in zip(specs, repeats["environment"], strict=True):
             options = options_of(spec, str(dataset), str(method)) | together | {"device": _device(environment)}
             found.setdefault(
@@ -132,7 +133,10 @@ def departures(run: Run, protocol: Protocol) -> list[str]:
     covered = {protocol.stand_ins.get(name, name) for name in run.datasets}
     absent = [f"dataset {name} is missing" for name in protocol.datasets if name not in covered]
     absent += [f"dataset {name} is not the paper's" for name in sorted(covered - set(protocol.datasets))]
-    absent += [f"method {name} is missing" for name in protocol.methods if name not in run.methods]
+    for method in protocol.methods:
+        without = [name for name in run.datasets if (name, method) not in {cell[:2] for cell in run.cells}]
+        if without:
+            absent.append(f"method {method} is missing" + f" on {', '.join(without)}" * (method in run.methods))
     return absent + [text + _where(text, places, run) for text, places in found.items()]
 
 
@@ -161,9 +165,10 @@ def _differences(dataset: str, method: str, options: Mapping[str, Any], protocol
                 name = _named(path, dataset, method)
                 yield f"{name} is {value_text(path, ours)}, about which the protocol says nothing"
         elif not _agrees(path, ours, rule.value):
-            expected = f"{value_text(path, rule.value)}{'' if rule.stated else ' (our choice, it leaves this open)'}"
-            name = _named(path, dataset, method)
-            yield f"{name} is {value_text(path, ours)}, in {SOURCES[protocol.source]} {expected}"
+            name, expected = _named(path, dataset, method), value_text(path, rule.value)
+            source = SOURCES[protocol.source]
+            wanted = f"in {source} {expected}" if rule.stated else f"not our {expected} for what {source} leaves open"
+            yield f"{name} is {value_text(path, ours)}, {wanted}"
 
 
 def _agrees(path: str, ours: Any, wanted: Any) -> bool:

@@ -47,9 +47,9 @@ class Paper(Report):
         blocks: list[Block] = [
             Text(
                 f"{paper['title']}. Every claim of its text, the test that decides it and what our runs say. The paper "
-                "has five repeats and no tests: a claim is reproduced here only where a test shows it, not reproduced "
-                "where a test shows the contrary (or equivalence, where superiority is claimed), and cannot be decided "
-                f"otherwise. {_families(judged)}"
+                "has one to ten repeats and no tests: a claim is reproduced here only where a test shows it, not "
+                "reproduced where a test shows the contrary (or equivalence, where superiority is claimed), and cannot "
+                f"be decided otherwise. {_families(judged)}"
             ),
             Facts(_counts(judged)),
             *map(Text, _comparisons(held, judged)),
@@ -78,9 +78,14 @@ class Paper(Report):
         found = {name: find(name, suites) for name in reference()["experiments"]}
         held = {name: one for name, one in found.items() if isinstance(one, Found)}
         judged = judge_claims(found, suites)
-        tested = [one for one in judged if one.judged.verdict not in UNDECIDED]
-        lines = [f"{one.verdict}: {one.claim['text']} ({one.claim['place']})" for one in tested]
-        return [*_comparisons(held, judged), *lines]
+        held_claims = [one for one in judged if one.found is not None and one.judged.verdict != "no experiment"]
+        return [*_comparisons(held, judged), *map(_line, held_claims)]
+
+
+def _line(one: JudgedClaim) -> str:
+    """Return a verdict as it is printed; of a claim that the suite has no cells for, what is missing."""
+    why = f"; {one.judged.needs}" if one.judged.verdict == "not run" else ""
+    return f"{one.verdict}: {one.claim['text']} ({one.claim['place']}{why})"
 
 
 def _families(judged: Sequence[JudgedClaim]) -> str:
@@ -90,7 +95,7 @@ def _families(judged: Sequence[JudgedClaim]) -> str:
         return "No claim was tested here."
     return (
         "Each claim is tested at 5 %, its parts are combined by partial conjunction (Benjamini and Heller 2008): of "
-        f"{plural(tested, 'claim')} that were tested, up to {0.05 * tested:.2g} would be decided wrongly by chance."
+        f"{plural(tested, 'tested claim')}, up to {0.05 * tested:.2g} would be decided wrongly by chance."
     )
 
 
@@ -169,7 +174,9 @@ def _is_comparable(table: Mapping[str, Any], found: Found | None) -> bool:
 
 def _table(table: Mapping[str, Any], found: Found) -> Table:
     """Return the paper's values beside ours; another dataset than the paper's is shown under its own name."""
-    frame, source = found.held.results.frame, "public code" if table.get("source") == "code" else "paper"
+    source = "public code" if table.get("source") == "code" else "paper"
+    frame, cells = found.held.results.frame, found.held.results.cells
+    repeats = cells[cells["status"] == "ok"].groupby(["dataset", "method"]).size()
     groups = frame.groupby(["dataset", "method", "metric"])["value"]
     means, spreads, counts = groups.mean(), groups.std(), groups.size()
     rows, numbers = [], []
@@ -179,17 +186,20 @@ def _table(table: Mapping[str, Any], found: Found) -> Table:
         place = found.place(dataset)
         line = {"dataset": dataset, "method": method, "metric": metric, source: _pair(paper_mean, paper_std)}
         line |= {"our dataset": found.run.plugin(place)} if found.run.plugin(place) != dataset else {}
-        for ours in table["ours"][base]:
+        for ours in map(found.metric, table["ours"][base]):
             key = (place, method, f"{ours}{at}{condition}")
             mean, spread = means.get(key, math.nan), spreads.get(key, math.nan)
-            line[f"ours, {ours}"] = _pair(mean, spread)
-            own = (found.run.plugin(place), key[2], mean, spread, counts.get(key, 0))
+            count = int(counts.get(key, 0))
+            line[f"ours, {ours}"] = _pair(mean, spread) + without_all(count, int(repeats.get(key[:2], 0)))
+            own = (found.run.plugin(place), key[2], mean, spread, count)
             numbers.append((dataset, method, metric, paper_mean, paper_std, *own))
         rows.append(line)
     columns = ["dataset", "method", "metric", "paper_mean", "paper_standard_deviation"]
     columns += ["our_dataset", "our_metric", "our_mean", "our_standard_deviation", "our_seeds"]
     data = pd.DataFrame(rows)
-    data = data[[c for c in data.columns if not c.startswith("ours") or (data[c] != "–").any()]]
+    ours_columns = [c for c in data.columns if c.startswith("ours")]
+    data[ours_columns] = data[ours_columns].fillna("–")  # a row has columns of its own metric alone
+    data = data[[c for c in data.columns if c not in ours_columns or (data[c] != "–").any()]]
     tidy, name = pd.DataFrame(numbers, columns=columns), table["name"]
     caption = f"{name}: {table['title']}"
     paper = (
@@ -197,6 +207,11 @@ def _table(table: Mapping[str, Any], found: Found) -> Table:
         '"ours" names the metric of ours that is computed as the value beside it. A dash: without a value.'
     )
     return Table(caption, data, name=f"paper-{name}", numbers=tidy, folded=len(rows) > 12, paper_caption=paper)
+
+
+def without_all(count: int, repeats: int) -> str:
+    """Return of how many repeats a mean is, where some have no value: an image never flips, a variance is 0."""
+    return f" ({count} of {repeats} repeats)" if 0 < count < repeats else ""
 
 
 def _pair(mean: float, spread: float) -> str:

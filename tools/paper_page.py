@@ -21,6 +21,7 @@ from bench.counts import plural
 from bench.reports._paper_claims import Judged
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, find_sweep, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, Rule, Source, protocols, value_text
+from bench.reports.paper import without_all
 from bench.text_tables import markdown_table
 from tools.kept_results import KeptResults, read
 from tools.pages import write_page
@@ -209,7 +210,7 @@ def _values(table: Mapping[str, Any], found: Mapping[Source, Found]) -> Iterator
         return
     header = ["dataset", "method", "metric", "public code" if of_code else "paper"]
     columns = [(s, j) for s in shown for j in range(max(map(len, table["ours"].values())))]
-    ours = {(s, j, base): _metric(shown[s], names[j]) for base, names in table["ours"].items() for s, j in columns}
+    ours = {(s, j, base): shown[s].metric(names[j]) for base, names in table["ours"].items() for s, j in columns}
     for s, j in columns:
         others = {metric for (*place, base), metric in ours.items() if place == [s, j] and metric != base}
         header.append(f"{s} protocol{''.join(f', {metric}' for metric in sorted(others))}")
@@ -221,6 +222,7 @@ def _values(table: Mapping[str, Any], found: Mapping[Source, Found]) -> Iterator
             one = _ours_of(shown[s], dataset, method, f"{ours[s, j, base]}{at}{condition}")
             filled[s, j] |= one is not None
             row.append("–" if one is None else _spread(one, value[0]) if of_code else _pair(*_mean(one)))
+            row[-1] += "" if one is None else without_all(len(one), _repeats(shown[s], dataset, method))
         rows.append(row)
     if not any(filled.values()):
         return
@@ -232,16 +234,15 @@ def _values(table: Mapping[str, Any], found: Mapping[Source, Found]) -> Iterator
     yield _folded([header[i] for i in keep], [[row[i] for i in keep] for row in rows], table["name"])
 
 
-def _metric(found: Found, metric: str) -> str:
-    """Return our metric: under the protocol of the code its own quantity, where the suite has it."""
-    own = found.held.instead.get(metric, metric)
-    return own if own in set(found.held.results.frame["metric"]) else metric
-
-
 def _ours_of(found: Found, dataset: str, method: str, metric: str) -> pd.Series | None:
     frame, place = found.held.results.frame, found.place(dataset)
     rows = frame[(frame["dataset"] == place) & (frame["method"] == method) & (frame["metric"] == metric)]
     return rows["value"] if len(rows) else None
+
+
+def _repeats(found: Found, dataset: str, method: str) -> int:
+    cells = found.held.cells
+    return int(((cells["dataset"] == found.place(dataset)) & (cells["method"] == method)).sum())
 
 
 def _mean(values: pd.Series) -> tuple[float, float]:

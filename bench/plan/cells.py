@@ -89,6 +89,7 @@ def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Plan
     for name, entry in suite.datasets.items():
         try:
             where = f"{suite.where}: datasets.{name}"
+            _refuse_borrowed_name(registry, name, entry.use, where)
             datasets[name] = registry.make("dataset", entry.use or name, entry.options, where)
         except PluginError as error:
             datasets[name] = error
@@ -98,6 +99,12 @@ def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Plan
     # All options are checked by now, before the first training starts.
     for name, dataset in datasets.items():
         yield from _plan_dataset(suite, registry, name, dataset, methods, device)
+
+
+def _refuse_borrowed_name(registry: Registry, name: str, use: str, where: str) -> None:
+    """Raise where data would stand in all results under the name of another dataset."""
+    if use not in ("", name) and name in registry.plugins("dataset"):
+        raise UserError(f"{where}: uses {use!r} under the name of another dataset; give it a name of its own")
 
 
 def _plan_dataset(

@@ -144,6 +144,13 @@ def test_suites_share_cells_under_other_names(tiny_file: Path, write_suite: Writ
     assert {c.method for c in cells(other)} == {"deterministic", "label"}
 
 
+def test_no_dataset_has_the_name_of_another(tiny_file: Path, write_suite: WriteSuite) -> None:
+    text = tiny_file.read_text("utf-8").replace("[datasets.toy]", '[datasets.boston]\nuse = "toy"')
+    fault = "datasets.boston: uses 'toy' under the name of another dataset; give it a name of its own"
+    with pytest.raises(UserError, match=fault):
+        keys(write_suite(text, "other"))
+
+
 def test_more_seeds_keep_the_first_keys(tiny_file: Path) -> None:
     more = keys(str(tiny_file), ("seeds=5",))
     assert keys(str(tiny_file)) < more

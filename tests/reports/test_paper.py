@@ -126,6 +126,50 @@ def test_tables_stand_beside_the_papers(store: Store) -> None:
     assert sum(int(v) for k, v in facts.items() if k != "claims") == int(facts["claims"])
 
 
+def of_code(store: Store, experiment: str, metrics: list[str], lost: tuple[str, int] = ("", 0)) -> Section:
+    """The report on a suite by the protocol of the public code; each metric has its position as its value.
+
+    `lost` is a method, and how many of its repeats have no value.
+    """
+    suite = f"{experiment}-code"
+    specs = {place: in_format_1(spec) for place, spec in planned(suite) if place[1] in PAPER}
+    outcomes = {
+        place: Outcome(
+            "ok",
+            metrics={} if place[1] == lost[0] and place[2] < lost[1] else {m: float(i) for i, m in enumerate(metrics)},
+        )
+        for place in specs
+    }
+    found = section(save_outcomes(store, suite, outcomes, metrics, "mc-dropout", specs))
+    assert found is not None
+    return found
+
+
+def test_under_the_protocol_of_the_code_tables_show_its_quantities(store: Store) -> None:
+    """As that code computes them, because the paper's numbers appear to be computed like that."""
+    found = of_code(store, "cifar10", ["accuracy", "accuracy_mean_logits", "ece", "ece_last_pass"])
+    table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table III")
+    assert list(table.data.filter(like="ours")) == ["ours, accuracy_mean_logits", "ours, ece_last_pass"]
+    rows = table.data.set_index(["method", "metric"])
+    assert rows.loc[("mcni-fixed", "accuracy"), "ours, accuracy_mean_logits"] == "1 ± 0"
+    assert rows.loc[("mcni-fixed", "ece"), "ours, ece_last_pass"] == "3 ± 0"
+
+
+def test_a_mean_over_some_repeats_says_so(store: Store) -> None:
+    """An image that never flips has no level, and a variance of 0 no likelihood."""
+    found = of_code(store, "cifar10", ["accuracy_mean_logits", "accuracy"], lost=("mcni-fixed", 2))
+    table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table III")
+    ours = table.data[table.data["metric"] == "accuracy"].set_index("method")["ours, accuracy_mean_logits"]
+    assert ours["mcni-fixed"] == "0 ± 0 (3 of 5 repeats)"
+    assert ours["mc-dropout"] == "0 ± 0"
+
+
+def test_what_a_suite_lacks_for_a_claim_is_printed(store: Store) -> None:
+    lines = Registry().make("report", "paper", {}).verdicts([timed(store)])
+    assert any(line.startswith("not run: Ten passes cost hardly more than one (Section VI-A") for line in lines)
+    assert not any(line.startswith("no experiment") for line in lines)
+
+
 def test_claims_about_softmax_and_latency(store: Store) -> None:
     found = verdicts(section(softmax(store), timed(store)))
     dispersed = "As noise on the image grows, the softmax outputs of the draws become more dispersed"

@@ -150,7 +150,7 @@ def test_rows_are_kept_by_their_predicted_variance() -> None:
     claim = {"kind": "rises", "derived": "risk", "metric": "risk", "conditions": ["half", "all"], "method": ["a"]}
     found = MadeResults().add("a", arrays=[curves] * 8, repeats="seeds").judged(claim)
     assert found.verdict == "reproduced"
-    assert found.numbers.startswith("a: 0.5 to 0,")
+    assert found.numbers.startswith("a, all against half: 0.5 to 0,")
 
 
 def test_the_value_of_one_run_among_ours() -> None:

@@ -52,14 +52,14 @@ PLANTED = [
     ("toy", "methods.mcni-fixed.alpha=0.3", "methods.mcni-fixed.alpha is 0.3, in the text of the paper 0.05"),
     ("toy", "methods.mcni-fixed.law=laplace", "methods.mcni-fixed.law is laplace, in the text of the paper gaussian"),
     ("toy", "methods.mcni-fixed.noise_in=test", "methods.mcni-fixed.noise_in is test, in the text of the paper both"),
-    ("toy", "methods.mcni-fixed.sigma_gradient=true", "methods.mcni-fixed.sigma_gradient is true, in the text of"),
-    ("toy", "datasets.toy.x=even", "datasets.toy.x is even, in the text of the paper uniform"),
+    ("toy", "methods.mcni-fixed.sigma_gradient=true", "methods.mcni-fixed.sigma_gradient is true, not our"),
+    ("toy", "datasets.toy.x=even", "datasets.toy.x is even, not our uniform for what the text of the paper"),
     ("toy", "methods.mcni-learned.penalty=0.1", "methods.mcni-learned.penalty is 0.1"),
     ("toy", "methods.mcni-learned.granularity=layer", "methods.mcni-learned.granularity is layer"),
     ("toy", "training.optimizer=sgd", "training.optimizer is sgd, in the text of the paper adam"),
     ("toy", "training.learning_rate=0.01", "training.learning_rate is 0.01, in the text of the paper 0.005"),
-    ("toy", "training.weight_decay=0.1", "training.weight_decay is 0.1, in the text of the paper 0.0 (our choice"),
-    ("toy", "training.batch=100", "training.batch is 100, in the text of the paper 200 (our choice"),
+    ("toy", "training.weight_decay=0.1", "training.weight_decay is 0.1, not our 0.0 for what the text of the paper"),
+    ("toy", "training.batch=100", "training.batch is 100, not our 200 for what the text of the paper leaves open"),
     ("toy", "network.hidden=[50]", "network.hidden is [50], in the text of the paper [100]"),
     ("toy", "network.activation=tanh", "network.activation is tanh"),
     ("toy", "datasets.toy.rows=100", "datasets.toy.rows is 100, in the text of the paper 200"),
@@ -72,15 +72,15 @@ PLANTED = [
     ("uci", "training.validate=noisy", "training.validate is noisy"),
     ("uci", "search=random:10", "search is random:10, in the text of the paper grid"),
     ("uci", "search_by=crps", "search_by is crps, in the text of the paper loss"),
-    ("uci", "folds=3", "folds is 3, in the text of the paper 5 (our choice"),
+    ("uci", "folds=3", "folds is 3, not our 5 for what the text of the paper leaves open"),
     ("uci", "refit=true", "refit is true"),
     ("uci", "grid.learning_rate=[0.001]", "grid.learning_rate is [0.001], in"),
     ("uci", "methods.mc-dropout.grid.rate=[0.5]", "methods.mc-dropout.grid.rate is [0.5], in"),
     ("uci", "methods.mc-dropout.rate=0.5", "methods.mc-dropout.grid.rate is not set, in"),
     ("uci", "scale_targets=false", "scale_targets is false"),
-    ("uci", "validation=0.2", "validation is 0.2, in the text of the paper 0.1 (our choice"),
-    ("uci", "datasets.yacht.splits=gap", "datasets.yacht.splits is gap, in the text of the paper standard"),
-    ("uci", "datasets.yacht.network.hidden=[5]", "network.hidden is [5], in the text of the paper [50] (our choice"),
+    ("uci", "validation=0.2", "validation is 0.2, not our 0.1 for what the text of the paper leaves open"),
+    ("uci", "datasets.yacht.splits=gap", "datasets.yacht.splits is gap, not our standard for what"),
+    ("uci", "datasets.yacht.network.hidden=[5]", "network.hidden is [5], not our [50] for what the text of the"),
     ("uci", "seeds=3", "seeds is 3, in the text of the paper 5"),
     ("cifar10", "training.momentum=0.5", "training.momentum is 0.5, in the text of the paper 0.9"),
     ("cifar10", "training.epochs=3", "training.epochs is 3, in the text of the paper 160"),
@@ -94,8 +94,34 @@ PLANTED = [
     ("softmax-demo", "probe.label=3", "probe.label is 3, in the text of the paper 8"),
     ("latency", "probe.repeats=5", "probe.repeats is 5, in the text of the paper 10"),
     ("latency", "probe.rows=100", "probe.rows is 100, in the text of the paper all"),
+    ("latency", "probe.batch=100", "probe.batch is 100, in the text of the paper 500"),
+    ("latency", "probe.draws=[1, 10]", "probe.draws is [1, 10], in the text of the paper [1, 10, 50, 100]"),
+    ("latency", "probe.threads=1", "probe.threads is 1, not our 0 for what"),
+    ("latency", "datasets.cifar10-shaped.test_rows=500", "datasets.cifar10-shaped.test_rows is 500, not our 10000"),
 ]
 EXPERIMENTS = {"softmax-demo": "softmax"}
+PLANTED_IN_CODE = [
+    ("uci", "search_network.hidden=[50, 50]", "search_network.hidden is [50, 50], in the public code [100, 100]"),
+    ("uci", "stop_together=false", "stop_together is false, in the public code true"),
+    ("uci", "training.validate=mean:100", "training.validate is mean:100, in the public code mean:500"),
+    ("uci", "training.shuffle=true", "training.shuffle is true, in the public code false"),
+    ("uci", "training.partial_batch=false", "training.partial_batch is false, in the public code true"),
+    ("uci", "training.evaluate_from=0", "training.evaluate_from is 0, in the public code 1"),
+    ("uci", "refit_less=0", "refit_less is 0, in the public code 1"),
+    ("uci", "scale_by=training", "scale_by is training, in the public code each-part"),
+    ("uci", "datasets.yacht.splits=standard", "datasets.yacht.splits is standard, in the public code 80/20"),
+    ("uci", "methods.mc-dropout.per_row=false", "methods.mc-dropout.per_row is false, in the public code true"),
+    ("uci", "splits=5", "repeats_share_rows is false, in the public code true"),
+    ("cifar10", "training.nesterov=false", "training.nesterov is false, in the public code true"),
+    ("cifar10", "network.shortcut=projection", "network.shortcut is projection, in the public code padding"),
+    ("cifar10", "network.noise_at=blocks", "network.noise_at is blocks, in the public code last-branch"),
+    ("cifar10", "network.initialisation=torch", "network.initialisation is torch, in the public code he"),
+    ("cifar10", "datasets.cifar10.shift=gaussian-noise", "datasets.cifar10.shift is gaussian-noise, in the public"),
+    ("softmax", "probe.noise_seed=1", "probe.noise_seed is 1, in the public code 42"),
+    ("softmax", "probe.pixels=float", "probe.pixels is float, in the public code 8-bit"),
+    ("softmax", "probe.levels=[0.0, 0.1]", "probe.levels is [0.0, 0.1], in the public code [0.0, 0.01, "),
+    ("toy", "datasets.toy.sample=1", "datasets.toy.sample is 1, in the public code 123"),
+]
 
 
 @pytest.mark.parametrize(("suite", "change", "text"), PLANTED)
@@ -103,6 +129,13 @@ def test_a_planted_departure_is_reported_by_name(suite: str, change: str, text: 
     protocol, departed = found(EXPERIMENTS.get(suite, suite), cells_of(suite, change))
     assert protocol.source == "text"
     assert any(each.startswith(text) for each in departed), departed
+
+
+@pytest.mark.parametrize(("experiment", "change", "text"), PLANTED_IN_CODE)
+def test_a_departure_from_the_public_code_is_the_only_one(experiment: str, change: str, text: str) -> None:
+    protocol, departed = found(experiment, cells_of(SUITES[experiment, "code"], change))
+    assert protocol.source == "code"
+    assert [each.startswith(text) for each in departed] == [True], departed
 
 
 def test_a_single_change_is_the_only_departure() -> None:
@@ -116,6 +149,12 @@ def test_what_is_missing_is_reported() -> None:
     assert departed == ["dataset protein is missing", "method mcni-learned is missing"]
 
 
+def test_a_method_that_is_missing_on_some_datasets_is_reported() -> None:
+    cells = cells_of("uci")
+    there = (cells["method"] != "mcni-learned") | ~cells["dataset"].isin(["boston", "energy"])
+    assert found("uci", cells[there])[1] == ["method mcni-learned is missing on boston, energy"]
+
+
 def test_the_device_matters_for_times_alone() -> None:
     _, departed = found("latency", cells_of("latency", device="Made CPU"))
     assert "device is Made CPU, in the text of the paper RTX 6000" in departed
@@ -126,7 +165,28 @@ def test_repeats_on_the_same_rows_are_a_departure() -> None:
     cells = cells_of("toy")
     cells["spec"] = [text.replace(f'"data": "{seed}"', '"data": "0"') for text, seed in cells[["spec", "seed"]].values]
     assert found("toy", cells)[1] == [
-        "repeats_share_rows is true, in the text of the paper false (our choice, it leaves this open)"
+        "repeats_share_rows is true, not our false for what the text of the paper leaves open"
+    ]
+
+
+@pytest.mark.parametrize("suite", ["toy", "uci"])
+def test_repeats_of_which_some_have_the_same_rows_are_a_departure(suite: str) -> None:
+    assert found(suite, cells_of(suite, "seeds=6", "splits=3"))[1] == [
+        "repeats_share_rows is some, not our false for what the text of the paper leaves open"
+    ]
+
+
+def test_times_of_the_dataset_itself_have_no_departures() -> None:
+    """Suite latency has images of its shape."""
+    cells = cells_of("latency").assign(dataset="cifar10")
+    options = {"noise": 0.0, "severity": 3, "shift": "none"}
+    other = {"name": "cifar10", "options": options, "origin": "built in", "version": "1"}
+    cells["spec"] = [json.dumps({**json.loads(text), "dataset": other}) for text in cells["spec"]]
+    assert found("latency", cells)[1] == []
+    other["options"] = {**options, "shift": "gaussian-noise"}
+    cells["spec"] = [json.dumps({**json.loads(text), "dataset": other}) for text in cells["spec"]]
+    assert found("latency", cells)[1] == [
+        "datasets.cifar10.shift is gaussian-noise, not our none for what the text of the paper leaves open"
     ]
 
 

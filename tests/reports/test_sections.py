@@ -152,6 +152,32 @@ def test_softmax_tells_where_the_mean_flips(store: Store) -> None:
     assert rows.loc[("mc-dropout", 0.2), "true class"] == pytest.approx(0.3)
     (table,) = tables(found)
     assert table.data["flipped in"].tolist() == ["5 of 5 runs", "0 of 5 runs"]
+    assert table.data["median level of the flip"].tolist()[1] == "beyond the highest"
+
+
+def test_images_that_never_flip_count_in_the_median(store: Store) -> None:
+    """Two of five runs flip: by the three that do not the median lies beyond the highest level."""
+    flips = {0: 0.1, 3: 0.2}
+    arrays = {
+        "softmax": np.full((2, 4, 2), 0.5),
+        "levels": np.array([0.0, 0.2]),
+        "classes": np.array([8, 9]),
+        "image": np.zeros((1, 4, 4)),
+    }
+    outcomes = {
+        ("digits", "mc-dropout", seed): Outcome(
+            "ok", metrics={"flip_level": flips[seed]} if seed in flips else {}, arrays=arrays
+        )
+        for seed in range(5)
+    }
+    (table,) = tables(section("softmax", save_outcomes(store, "demo", outcomes, ["flip_level"], None)))
+    row = table.data.iloc[0]
+    assert (row["lowest"], row["median level of the flip"], row["highest"]) == (
+        "0.1",
+        "beyond the highest",
+        "beyond the highest",
+    )
+    assert row["flipped in"] == "2 of 5 runs"
 
 
 def test_noise_levels_have_a_histogram_for_each_layer(store: Store) -> None:
