@@ -42,6 +42,14 @@ class _Order:
             ended, networks = self.report.ended, self.report.training + self.report.waiting + self.report.ended
         return (ended + self.outcomes) / max(1, networks + self.cells)
 
+    @property
+    def begun(self) -> float:
+        """Which share of it has ended or is in work: what waits is not done by the passing of time."""
+        if self.report is None or not self.report.waiting:
+            return 1.0
+        networks = self.report.training + self.report.waiting + self.report.ended
+        return (networks - self.report.waiting + self.outcomes) / (networks + self.cells)
+
 
 @dataclass
 class Progress:
@@ -114,8 +122,12 @@ class Progress:
         done, known, took = self._done.copy(), self._done.copy(), self._took.copy()
         busy = sum(took.values())
         for order in orders:
-            known[order.kind] += order.seconds * order.share
-            took[order.kind] += order.advanced - order.began
+            share, seconds = order.share, order.advanced - order.began
+            if order.begun < 1 and (now - order.began) * share > seconds * order.begun:
+                # Slower than its first networks were: all that has begun is not done yet.
+                share, seconds = order.begun, now - order.began
+            known[order.kind] += order.seconds * share
+            took[order.kind] += seconds
             busy += now - order.began
         paces = {kind: took[kind] / known[kind] for kind in known if known[kind] and took[kind]}
         for apart in (False, True):  # whose pace is not known have that of their like
@@ -127,7 +139,8 @@ class Progress:
             paces.update(dict.fromkeys(unknown, overall))
         for order in orders:
             expected = max(paces.get(order.kind, 0.0) * order.seconds, 1e-9)
-            done[order.kind] += order.seconds * max(order.share, _passed((now - order.began) / expected))
+            passed = min(_passed((now - order.began) / expected), order.begun)
+            done[order.kind] += order.seconds * max(order.share, passed)
         left = sum(max(0.0, seconds - done[kind]) * paces[kind] for kind, seconds in self._planned.items())
         at_once = busy / max(now - self.began, 1e-9)  # how many orders were in work at a time
         return left / max(at_once, 1e-9) if left > 0 else None

@@ -57,6 +57,22 @@ def test_the_time_left_goes_on_between_the_ends_of_orders() -> None:
     assert seconds[-1] >= 1  # an order that takes longer than expected is never done by its time alone
 
 
+def test_networks_that_wait_are_not_done_by_the_time_that_others_take() -> None:
+    """5 of 100 networks ended after 50 s; the next 5 take ever longer, and 90 others wait behind them."""
+    progress, clock = begun((NETS, 10.0))
+    progress.hand_out(1, NETS, 10.0, "toy", 1)
+    progress.update(1, StackProgress(10, 90, 0, 3))
+    clock.now = 50.0
+    progress.update(1, StackProgress(5, 90, 5, 5))
+    assert time_left(progress) == "16 min"  # 96 of 101 networks and cells at 10 s each
+    for clock.now in (200.0, 500.0, 1000.0, 4000.0):
+        minutes = {"min": 1.0, "h": 60.0}
+        number, unit = time_left(progress).split()
+        assert float(number) * minutes[unit] * 60 >= 0.98 * 91 / 10 * clock.now
+    progress.update(1, StackProgress(0, 0, 100, 5))
+    assert progress._orders[1].begun == 1.0
+
+
 def test_networks_that_ended_say_the_pace_of_the_first_order() -> None:
     progress, clock = begun((NETS, 10.0))
     progress.hand_out(1, NETS, 10.0, "toy", 1)
