@@ -1,6 +1,6 @@
 """uqbench: a benchmark harness that compares uncertainty methods for neural networks.
 
-Importing `bench` costs nothing: torch, pandas, scipy and seaborn are loaded when they are first needed. The functions
+Importing `bench` costs nothing: torch, pandas, scipy and others are loaded when they are first needed. The functions
 for notebooks and scripts (docs/python.md) are those of `bench.workflow`, loaded on first use.
 """
 

@@ -7,8 +7,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from bench.api import UserError, catalogue, plural, stats
 from bench.reports._paper_claims_derived import DERIVED
@@ -112,7 +111,7 @@ def small_losses(claim: Claim, held: Held) -> Judged:
             # The repeats of datasets are independent of each other; the fewest of them give the degrees of freedom.
             error = math.hypot(errors[row.dataset], *(errors[other] / len(others) for other in others))
             freedom = min(other.pairs for other in tested) - 1
-            p = 2.0 * float(student.sf(abs(excess) / error, freedom)) if error else 0.0
+            p = 2.0 * float(stdtr(freedom, -abs(excess) / error)) if error else 0.0
             evidence.append(Evidence(p, 1.0) if excess > 0 else Evidence(1.0, p))
         if evidence:
             worst, best = min(gains, key=lambda d: gains[d]), max(gains, key=lambda d: gains[d])
@@ -240,7 +239,7 @@ def _beyond(row: stats.DatasetComparison) -> float:
     excess = abs(row.difference) - row.margin
     if row.deviation == 0.0:
         return stats.smallest_permutation_p(row.pairs) if excess > 0 else 1.0
-    return min(1.0, 2.0 * float(student.sf(excess / _standard_error(row), row.pairs - 1)))
+    return min(1.0, 2.0 * float(stdtr(row.pairs - 1, -excess / _standard_error(row))))
 
 
 def _in_repeats(held: Held, dataset: str, a: str, b: str, rows: Rows) -> str:
@@ -255,6 +254,8 @@ def _in_repeats(held: Held, dataset: str, a: str, b: str, rows: Rows) -> str:
         wins = won if wins is None else wins & won
     if wins is None or not len(wins):
         return ""
+    from scipy.stats import binomtest
+
     count, total = int(wins.sum()), len(wins)
     ends = binomtest(count, total).proportion_ci(0.95)
     return f"; by all of them in {count} of {total} repeats ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"

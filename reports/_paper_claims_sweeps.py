@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from bench.api import Array, plural, stats
 from bench.reports._paper_claims_held import (
@@ -76,6 +75,8 @@ def _by_level(held: Held, dataset: str, metric: str, variants: list[str]) -> Arr
 
 
 def _rises(name: str, dataset: str, levels: list[float], values: Array) -> Statement:
+    from scipy.stats import kendalltau
+
     # A repeat in which all levels give the same value has no correlation: it does not rise.
     correlations = np.nan_to_num([float(kendalltau(levels, row).statistic) for row in values])
     p, mean = _p(correlations), float(correlations.mean())

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as MatplotlibFigure
 
@@ -50,29 +49,22 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
     methods, counts, effect = [methods[i] for i in order], counts[:, order][:, :, order], effect[order][:, order]
     size = len(methods)
     with style.house_style():
-        cell = 0.78 if size <= 8 else 0.62
+        cell, letters = (0.78, 7.5) if size <= 8 else (0.62, 6)
         figure = MatplotlibFigure(figsize=(2.2 + cell * size, 1.5 + 0.72 * cell * size), layout="constrained")
         axis = figure.subplots()
         colours = LinearSegmentedColormap.from_list("wins", [LOSING, "#f3f4f6", WINNING])
         hidden = np.eye(size, dtype=bool) | np.isnan(effect)
-        words = np.array([[_cell(counts[:, i, j], effect[i, j]) for j in range(size)] for i in range(size)])
-        seaborn.heatmap(
-            np.where(hidden, 0.5, effect),
-            mask=hidden,
-            annot=words if size <= MOST_ANNOTATED else None,
-            fmt="",
-            cmap=colours,
-            vmin=0,
-            vmax=1,
-            ax=axis,
-            cbar=size > 2,
-            cbar_kws={"label": "share of pairs in which the row is better", "shrink": 0.8},
-            annot_kws={"fontsize": 7.5 if size <= 8 else 6, "color": "#101418"},
-            linewidths=1.2,
-            linecolor="#ffffff",
-            xticklabels=False,
-            yticklabels=False,  # set below; seaborn would draw its own to see whether they fit
-        )
+        shares = np.ma.masked_where(hidden, effect)
+        mesh = axis.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, linewidths=1.2, edgecolor="#ffffff")
+        axis.set(xlim=(0, size), ylim=(size, 0))  # the first row on top
+        axis.spines[:].set_visible(False)
+        if size > 2:
+            bar = figure.colorbar(mesh, ax=axis, label="share of pairs in which the row is better", shrink=0.8)
+            bar.outline.set_linewidth(0)
+        if size <= MOST_ANNOTATED:
+            for i, j in zip(*np.nonzero(~hidden), strict=True):
+                words = _cell(counts[:, i, j], effect[i, j])
+                axis.text(j + 0.5, i + 0.5, words, ha="center", va="center", fontsize=letters, color="#101418")
         names, places = [style.short(m) for m in methods], np.arange(size) + 0.5
         axis.set_xticks(places, names, rotation=40, ha="right", color=style.INK)
         axis.set_yticks(places, names, rotation=0, va="center", color=style.INK)

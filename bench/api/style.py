@@ -133,30 +133,44 @@ def short(name: str) -> str:
 def house_style() -> Iterator[None]:
     """Draw in the house style inside of it; matplotlib's own settings are as before after it."""
     import matplotlib
-    import seaborn
     from cycler import cycler
 
-    settings = {
-        **seaborn.axes_style("whitegrid"),
-        **seaborn.plotting_context("paper"),
+    settings: Any = {
         "font.family": ["sans-serif"],
+        "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "Bitstream Vera Sans", "sans-serif"],
         "font.size": 9,
         "axes.titlesize": 9.5,
         "axes.labelsize": 9,
         **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8),
+        "legend.title_fontsize": 9.6,
         "legend.frameon": False,
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), INK),
         **dict.fromkeys(("xtick.color", "ytick.color"), SOFT),
         **dict.fromkeys(("axes.edgecolor", "grid.color"), GRID),
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.linestyle": "-",
         "grid.linewidth": 0.6,
         "axes.linewidth": 0.8,
+        **dict.fromkeys(("xtick.bottom", "xtick.top", "ytick.left", "ytick.right"), False),
+        **dict.fromkeys(("xtick.direction", "ytick.direction"), "out"),
+        **dict.fromkeys(("xtick.major.width", "ytick.major.width"), 1.0),
+        **dict.fromkeys(("xtick.minor.width", "ytick.minor.width"), 0.8),
+        **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 4.8),
+        **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 3.2),
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4.8,
+        "lines.solid_capstyle": "round",
         "axes.facecolor": "none",
         **dict.fromkeys(("figure.facecolor", "savefig.facecolor"), PAPER),
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
+        **dict.fromkeys(("axes.spines.left", "axes.spines.bottom"), True),
         **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
         "axes.prop_cycle": cycler(color=COLOURS),
         "patch.edgecolor": "none",
+        "patch.force_edgecolor": True,
+        "patch.linewidth": 0.8,
     }
     with matplotlib.rc_context(settings):
         yield

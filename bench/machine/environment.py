@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("uqbench", "torch", "numpy", "scipy", "pandas", "scikit-learn", "SQLAlchemy", "matplotlib", "seaborn")
+PACKAGES = ("uqbench", "torch", "numpy", "scipy", "pandas", "scikit-learn", "SQLAlchemy", "matplotlib")
 
 
 def package_versions() -> dict[str, str | None]:

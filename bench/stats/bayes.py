@@ -7,9 +7,9 @@ no false-positive rate, and no verdict is based on them.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike
 
+from bench.stats.distributions import t_tail
 from bench.stats.shared_resamples import draw_cached
 from bench.stats.tests import Array, is_constant, standard_error
 
@@ -33,8 +33,8 @@ def correlated_t_test(differences: ArrayLike, rope: float, test_share: float = 0
     mean = float(d.mean())
     if bool(is_constant(d)):
         return Posterior(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
-    shape = (len(d) - 1, mean, float(standard_error(d, test_share)))
-    below, above = float(scipy.stats.t.cdf(-rope, *shape)), float(scipy.stats.t.sf(rope, *shape))
+    freedom, error = len(d) - 1, float(standard_error(d, test_share))
+    below, above = (float(t_tail((rope - side) / error, freedom)) for side in (-mean, mean))
     return Posterior(below, 1.0 - below - above, above)
 
 

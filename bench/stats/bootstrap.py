@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import scipy.special
-import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
+from bench.stats.distributions import t_quantile
 from bench.stats.shared_resamples import draw_cached
 from bench.stats.tests import Array, variance_factor
 
@@ -37,7 +37,7 @@ def small_sample_tail(tail: float, size: int) -> float:
     Hesterberg 2015, "What Teachers Should Know About the Bootstrap": the bootstrap divides by n where the unbiased
     variance divides by n - 1, and its quantiles are normal ones; at 20 values its 95 % interval covers about 93 %.
     """
-    return float(scipy.stats.norm.cdf(scipy.stats.t.ppf(tail, size - 1) * np.sqrt(size / (size - 1))))
+    return float(scipy.special.ndtr(t_quantile(tail, size - 1) * np.sqrt(size / (size - 1))))
 
 
 def bca_interval(

@@ -15,10 +15,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import scipy.optimize
 import scipy.special
-import scipy.stats
 
+from bench.stats.distributions import t_quantile
 from bench.stats.tests import Array, variance_factor
 
 MOST_PAIRS = 10_000
@@ -76,7 +75,9 @@ def _detectable(pairs: int, target: float, alpha: float, test_share: float, esti
     high = 1.0
     while missing(high) < 0.0:
         high *= 2.0
-    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-6))
+    from scipy.optimize import brentq  # an import that takes as long as all of scipy.special
+
+    return float(brentq(missing, 0.0, high, xtol=1e-6))
 
 
 def pairs_needed(
@@ -119,10 +120,10 @@ def _deviations(deviation: float, estimated_from: int | None) -> tuple[Array, Ar
 
 @lru_cache(maxsize=1024)
 def _critical(alpha: float, pairs: int) -> float:
-    return float(scipy.stats.t.isf(alpha / 2.0, pairs - 1))
+    return -float(t_quantile(alpha / 2.0, pairs - 1))
 
 
 @lru_cache(maxsize=256)
 def _relative_deviations(freedom: float) -> Array:
     """Return quantiles of s / sigma: the square root of chi-squared over its degrees of freedom."""
-    return np.asarray(np.sqrt(scipy.stats.chi2.ppf(_SHARES, freedom) / freedom))
+    return np.asarray(np.sqrt(2.0 * scipy.special.gammaincinv(freedom / 2.0, _SHARES) / freedom))

@@ -105,8 +105,8 @@ def rank(
     draws only the methods with the T of most are ranked.
     """
     require_better(measure)
-    names, messages = _methods(frame, measure, methods)
     counts = CellCounts.of(cells)
+    names, messages = _methods(frame, counts, measure, methods)
     names = _with_equal_draws(frame, measure, names, counts, messages)
     places = _datasets(frame, measure, names, counts, messages)
     if len(places) < 2:
@@ -158,12 +158,15 @@ def rank(
     )
 
 
-def _methods(frame: pd.DataFrame, measure: MetricLike, chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    known = sorted(frame["method"].unique())
+def _methods(
+    frame: pd.DataFrame, counts: CellCounts, measure: MetricLike, chosen: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    valued = set(frame["method"].unique())
+    known = valued | counts.methods()
     for name in chosen or ():
         if name not in known:
             raise unknown_name("method", name, known)
-    wanted = list(dict.fromkeys(chosen or known))
+    wanted = list(dict.fromkeys(chosen or sorted(valued)))
     have = set(frame.loc[frame["metric"] == measure.name, "method"].unique())
     names = [name for name in wanted if name in have]
     if len(names) < 2:

@@ -6,16 +6,16 @@ Demsar 2006, "Statistical Comparisons of Classifiers over Multiple Data Sets".
 from itertools import combinations
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike
 
 from bench.stats.corrections import holm
+from bench.stats.distributions import chi_squared_tail, f_tail, range_quantile, range_tail, ranks
 from bench.stats.tests import Array, wilcoxon_test
 
 
 def ranks_per_dataset(losses: ArrayLike) -> Array:
     """Return the rank of every method on every dataset; equal losses share the mean of their ranks."""
-    return np.asarray(scipy.stats.rankdata(np.asarray(losses, dtype=np.float64), axis=-1))
+    return ranks(losses)
 
 
 def average_ranks(losses: ArrayLike) -> Array:
@@ -29,7 +29,7 @@ def friedman_demsar(losses: ArrayLike) -> tuple[Array, Array]:
     datasets, methods = np.shape(losses)[-2:]
     spread = np.square(average).sum(axis=-1) - methods * (methods + 1) ** 2 / 4.0
     statistic = np.asarray(12.0 * datasets / (methods * (methods + 1)) * spread)
-    return statistic, np.asarray(scipy.stats.chi2.sf(statistic, methods - 1))
+    return statistic, chi_squared_tail(statistic, methods - 1)
 
 
 def friedman(losses: ArrayLike) -> tuple[Array, Array]:
@@ -40,7 +40,7 @@ def friedman(losses: ArrayLike) -> tuple[Array, Array]:
     # The correction is the share of the rank variance that ties leave: (k^3 - k) / 12 per dataset without ties.
     kept = np.square(table - (methods + 1) / 2.0).sum(axis=-1).mean(axis=-1) / ((methods**3 - methods) / 12.0)
     corrected = np.where(kept > 0.0, statistic / np.where(kept > 0.0, kept, 1.0), 0.0)
-    return corrected, np.asarray(scipy.stats.chi2.sf(corrected, methods - 1))
+    return corrected, chi_squared_tail(corrected, methods - 1)
 
 
 def iman_davenport(statistic: ArrayLike, datasets: int, methods: int) -> tuple[Array, Array]:
@@ -49,7 +49,7 @@ def iman_davenport(statistic: ArrayLike, datasets: int, methods: int) -> tuple[A
     rest = datasets * (methods - 1) - chi
     perfect = rest <= 1e-12 * datasets  # every dataset has the same order
     f = np.where(perfect, np.inf, (datasets - 1) * chi / np.where(perfect, 1.0, rest))
-    return f, np.asarray(scipy.stats.f.sf(f, methods - 1, (methods - 1) * (datasets - 1)))
+    return f, f_tail(f, methods - 1, (methods - 1) * (datasets - 1))
 
 
 def nemenyi(losses: ArrayLike) -> Array:
@@ -57,12 +57,12 @@ def nemenyi(losses: ArrayLike) -> Array:
     average = average_ranks(losses)
     datasets, methods = np.shape(losses)[-2:]
     gap = np.abs(average[..., :, None] - average[..., None, :]) / np.sqrt(methods * (methods + 1) / (6.0 * datasets))
-    return np.asarray(scipy.stats.studentized_range.sf(gap * np.sqrt(2.0), methods, np.inf))
+    return range_tail(gap * np.sqrt(2.0), methods)
 
 
 def critical_difference(datasets: int, methods: int, alpha: float = 0.05) -> float:
     """Return how far two average ranks must be apart to differ by Nemenyi's test."""
-    q = scipy.stats.studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2.0)
+    q = range_quantile(alpha, methods) / np.sqrt(2.0)
     return float(q * np.sqrt(methods * (methods + 1) / (6.0 * datasets)))
 
 

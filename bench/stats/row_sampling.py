@@ -9,8 +9,9 @@ Where all seeds agree and losses are 0 and 1, the rows that only one method gets
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike
+
+from bench.stats.distributions import t_tail
 
 
 @dataclass(frozen=True)
@@ -37,5 +38,5 @@ def row_test(differences: ArrayLike) -> RowTest:
         return RowTest(float(mean), 0.0, float("inf"), float(mean == 0.0))
     parts = between_rows**2 / (rows - 1) + between_seeds**2 / (seeds - 1) + rest**2 / ((seeds - 1) * (rows - 1))
     freedom, error = total**2 / parts, float(np.sqrt(total / (seeds * rows)))
-    p = 2.0 * scipy.stats.t.sf(abs(mean) / error, freedom)
+    p = 2.0 * t_tail(abs(mean) / error, freedom)
     return RowTest(float(mean), error, float(freedom), float(p))

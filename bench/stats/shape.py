@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike
 
+from bench.stats.distributions import skewness
 from bench.stats.tests import Array
 
 RARE = 0.01  # share of Gaussian samples that are called skewed, and that have an outlier
@@ -48,8 +48,8 @@ def shape(differences: ArrayLike) -> Shape:
     """Return the shape of the differences of one dataset; differences without variance have none that is unusual."""
     d = np.asarray(differences, dtype=np.float64)
     skewness_cut, outlier_cut = _cuts(min(len(d), MOST_SIMULATED))
-    skewness = float(scipy.stats.skew(d)) if np.ptp(d) > 1e-9 * np.abs(d).max() else 0.0
-    return Shape(len(d), skewness, skewness_cut, int((_distances(d) > outlier_cut).sum()), outlier_cut)
+    skewed = float(skewness(d)) if np.ptp(d) > 1e-9 * np.abs(d).max() else 0.0
+    return Shape(len(d), skewed, skewness_cut, int((_distances(d) > outlier_cut).sum()), outlier_cut)
 
 
 def _distances(values: Array) -> Array:
@@ -63,7 +63,6 @@ def _distances(values: Array) -> Array:
 def _cuts(pairs: int) -> tuple[float, float]:
     """Return the skewness and the distance that 1 % of Gaussian samples exceed."""
     samples = np.random.default_rng(pairs).normal(size=(SAMPLES, pairs))
-    skewness = np.abs(scipy.stats.skew(samples, axis=-1))
-    farthest = _distances(samples).max(axis=-1)
-    skewed, out = (float(np.quantile(values, 1.0 - RARE)) for values in (skewness, farthest))
-    return skewed, max(out, LEAST_OUTLIER)
+    skewed, farthest = np.abs(skewness(samples)), _distances(samples).max(axis=-1)
+    skewness_cut, out = (float(np.quantile(values, 1.0 - RARE)) for values in (skewed, farthest))
+    return skewness_cut, max(out, LEAST_OUTLIER)

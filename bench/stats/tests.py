@@ -4,15 +4,18 @@ Everything here is vectorised over the leading axes, so that a simulation of tho
 """
 
 import numpy as np
-import scipy.stats
+import scipy.special
 from numpy.typing import ArrayLike, NDArray
+
+from bench.stats.distributions import ranks, signed_rank_counts, t_quantile, t_tail
 
 Array = NDArray[np.float64]
 
 TRIM = 0.2  # share of the differences that a trimmed mean leaves out at each end
 FEWEST_TRIMMED = 10  # pairs: with 5, Yuen's test rejects in 6.6 % of Gaussian studies without a difference
 EXACT_PAIRS = 14  # up to here all 2^n sign patterns are enumerated
-EXACT_TIED_PAIRS = 13  # up to here scipy's signed-rank test is exact with ties or zeros
+EXACT_RANKED_PAIRS = 50  # up to here the signed-rank test is exact, as scipy's is
+EXACT_TIED_PAIRS = 13  # and up to here with ties or zeros
 
 
 def variance_factor(pairs: int, test_share: float = 0.0) -> float:
@@ -44,14 +47,14 @@ def t_test(differences: ArrayLike, test_share: float = 0.0) -> Array:
     d = np.asarray(differences, dtype=np.float64)
     flat, mean = is_constant(d), d.mean(axis=-1)
     t = mean / np.where(flat, 1.0, standard_error(d, test_share))
-    p = 2.0 * scipy.stats.t.sf(np.abs(t), d.shape[-1] - 1)
+    p = 2.0 * t_tail(np.abs(t), d.shape[-1] - 1)
     return np.where(flat, np.where(d[..., 0] == 0.0, 1.0, np.nan), p)
 
 
 def t_interval(differences: ArrayLike, level: float = 0.95, test_share: float = 0.0) -> Array:
     """Return the interval `[..., 2]` of the (corrected) t-test for the mean difference."""
     d = np.asarray(differences, dtype=np.float64)
-    half = scipy.stats.t.isf((1.0 - level) / 2.0, d.shape[-1] - 1) * standard_error(d, test_share)
+    half = -t_quantile((1.0 - level) / 2.0, d.shape[-1] - 1) * standard_error(d, test_share)
     return np.stack([d.mean(axis=-1) - half, d.mean(axis=-1) + half], axis=-1)
 
 
@@ -89,10 +92,10 @@ def permutation_test(differences: ArrayLike, generator: np.random.Generator, res
 
 
 def wilcoxon_test(differences: ArrayLike) -> Array:
-    """Return two-sided p of Wilcoxon's signed-rank test (scipy's): zeros are left out, p is 1 where all are zero.
+    """Return two-sided p of Wilcoxon's signed-rank test: zeros are left out, p is 1 where all are zero.
 
-    Exact up to 50 pairs, with ties or zeros up to 13; the normal approximation above. scipy chooses among them once for
-    all studies of a call, so that a tie in one would change the p of the others: those with ties or zeros go apart.
+    Exact up to 50 pairs, with ties or zeros up to 13; the normal approximation above. That is what scipy does with
+    each study by itself; it takes much memory to import.
     """
     d = np.asarray(differences, dtype=np.float64)
     rows = d.reshape(-1, d.shape[-1])
@@ -100,22 +103,45 @@ def wilcoxon_test(differences: ArrayLike) -> Array:
     sizes = np.sort(np.abs(rows), axis=-1)
     some = (rows != 0.0).any(axis=-1)
     uneven = (sizes[:, 0] == 0.0) | (sizes[:, 1:] == sizes[:, :-1]).any(axis=-1)
-    counted = some & uneven & ~np.isnan(rows).any(axis=-1) & (d.shape[-1] <= EXACT_TIED_PAIRS)
-    for row in np.flatnonzero(counted):
-        p[row] = _exact_signed_rank_p(rows[row][rows[row] != 0.0])
-    for part in (some & uneven & ~counted, some & ~uneven):
-        if part.any():
-            p[part] = scipy.stats.wilcoxon(rows[part], axis=-1).pvalue
+    known = ~np.isnan(rows).any(axis=-1)
+    counted = uneven & (d.shape[-1] <= EXACT_TIED_PAIRS)
+    for row in np.flatnonzero(some & known & counted):
+        p[row] = _tied_signed_rank_p(rows[row][rows[row] != 0.0])
+    exact = ~uneven & (d.shape[-1] <= EXACT_RANKED_PAIRS)
+    for part, of_part in ((exact, _exact_signed_rank_p), (~exact & ~counted, _normal_signed_rank_p)):
+        if (some & known & part).any():
+            p[some & known & part] = of_part(rows[some & known & part])
+    p[~known] = np.nan
     return p.reshape(d.shape[:-1])
 
 
-def _exact_signed_rank_p(d: Array) -> float:
+def _exact_signed_rank_p(rows: Array) -> Array:
+    """Return p of studies without ties and zeros: the share of sign patterns with sums as far from the middle."""
+    pairs = rows.shape[-1]
+    positive = np.rint((ranks(np.abs(rows)) * (rows > 0.0)).sum(axis=-1)).astype(np.int64)
+    fewer = np.minimum(positive, pairs * (pairs + 1) // 2 - positive)
+    return np.asarray(np.minimum(2.0 * signed_rank_counts(pairs)[fewer] / 2.0**pairs, 1.0))
+
+
+def _normal_signed_rank_p(rows: Array) -> Array:
+    """Return p of the normal approximation, zeros left out.
+
+    Each rank has its sign by chance: the variance of their sum is a quarter of the squared ranks, also where they tie.
+    """
+    zero = rows == 0.0
+    ranked = np.where(zero, 0.0, ranks(np.abs(rows)) - zero.sum(axis=-1, keepdims=True))
+    away = ((rows > 0.0) * ranked).sum(axis=-1) - ranked.sum(axis=-1) / 2.0
+    z = np.abs(away) / np.sqrt(np.square(ranked).sum(axis=-1) / 4.0)
+    return np.asarray(2.0 * scipy.special.ndtr(-z))
+
+
+def _tied_signed_rank_p(d: Array) -> float:
     """Return p over all 2^n sign patterns of differences without zeros, some of the same size.
 
     What scipy finds by ranking each of the patterns, which takes a second for 13 pairs. Twice a rank is a whole number
     with ties, too, so that the patterns of each sum can be counted one difference after another.
     """
-    doubled = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(np.int64)
+    doubled = np.rint(2.0 * ranks(np.abs(d))).astype(np.int64)
     patterns = np.ones(1)  # at index s: how many patterns have the sum s of positive ranks, doubled
     for rank in doubled:
         patterns = np.pad(patterns, (0, rank)) + np.pad(patterns, (rank, 0))
@@ -131,7 +157,7 @@ def sign_test(differences: ArrayLike) -> Array:
     """
     d = np.asarray(differences, dtype=np.float64)
     above, below = (d > 0.0).sum(axis=-1), (d < 0.0).sum(axis=-1)
-    p = 2.0 * scipy.stats.binom.cdf(np.minimum(above, below), above + below, 0.5)
+    p = 2.0 * scipy.special.bdtr(np.minimum(above, below), above + below, 0.5)
     return np.asarray(np.minimum(p, 1.0))
 
 
@@ -165,14 +191,14 @@ def trimmed_test(differences: ArrayLike, test_share: float = 0.0) -> Array:
     variance = squares / (kept * (kept - 1)) * pairs * variance_factor(pairs, test_share)
     varies = ends[..., 0] & (variance > 0.0)
     t = np.where(varies, mean, 0.0) / np.sqrt(np.where(varies, variance, 1.0))
-    return np.where(varies, 2.0 * scipy.stats.t.sf(np.abs(t), kept - 1), np.nan)
+    return np.where(varies, 2.0 * t_tail(np.abs(t), kept - 1), np.nan)
 
 
 def signed_rank_sum(differences: ArrayLike) -> Array:
     """Return Wilcoxon's sum of signed ranks, zeros left out; its sign is the direction of the difference."""
     d = np.asarray(differences, dtype=np.float64)
-    ranks = scipy.stats.rankdata(np.abs(d), axis=-1) - (d == 0.0).sum(axis=-1, keepdims=True)
-    return np.asarray((np.sign(d) * ranks).sum(axis=-1))
+    ranked = ranks(np.abs(d)) - (d == 0.0).sum(axis=-1, keepdims=True)
+    return np.asarray((np.sign(d) * ranked).sum(axis=-1))
 
 
 def equivalence_test(differences: ArrayLike, margin: ArrayLike, test_share: float = 0.0) -> Array:
@@ -184,5 +210,5 @@ def equivalence_test(differences: ArrayLike, margin: ArrayLike, test_share: floa
     d, m = np.asarray(differences, dtype=np.float64), np.asarray(margin, dtype=np.float64)
     flat, mean = is_constant(d), d.mean(axis=-1)
     error = np.where(flat, 1.0, standard_error(d, test_share))
-    p = scipy.stats.t.sf((m - np.abs(mean)) / error, d.shape[-1] - 1)
+    p = t_tail((m - np.abs(mean)) / error, d.shape[-1] - 1)
     return np.where(flat, np.where(np.abs(mean) < m, 0.0, 1.0), p)

@@ -1,7 +1,7 @@
 """The stored results of one suite, in the form that reports use."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,11 @@ class StoredResults:
     @property
     def frame(self) -> pd.DataFrame:
         """Metric values, one row each: suite, dataset, split, method, seed, key, metric, value."""
-        return self._frames.get(self.suite, len(self.columns.value), self._make_frame)
+        return self._frames.get(self.suite, len(self.columns.value), lambda: self._frame_of(self.columns))
+
+    def frame_of(self, metrics: Collection[str]) -> pd.DataFrame:
+        """Return the rows of `frame` with these metrics, without making the frame of all."""
+        return self._frame_of(self.columns.only(metrics))
 
     def forget(self) -> None:
         """Free what was read so far; it is read again where it is asked for."""
@@ -84,8 +88,7 @@ class StoredResults:
             vars(self).pop(name, None)
         self._arrays, self._held = {}, 0
 
-    def _make_frame(self) -> pd.DataFrame:
-        found = self.columns
+    def _frame_of(self, found: ValueColumns) -> pd.DataFrame:
         places = pd.DataFrame(found.places, columns=[*PLACE, "key"])
         columns = {name: places[name].array.take(found.place) for name in places}
         metric = pd.array(found.metrics, dtype="str").take(found.metric)

@@ -1,8 +1,8 @@
 """The metric values of a suite as columns of numbers: a million of them take megabytes, as rows they take gigabytes."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from bench.store.database import Database
 from bench.store.tables import metrics, wanted
 
 ROWS_AT_ONCE = 20_000
+DATASET, METHOD = 1, 3  # of a place
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,25 @@ class ValueColumns:
     place: NDArray[np.int32]  # of every value, its position among the places
     metric: NDArray[np.int32]
     value: NDArray[np.float64]  # NaN where it is undefined
+
+    def only(self, names: Collection[str]) -> "ValueColumns":
+        """Return the columns with the values of these metrics alone."""
+        own = np.isin(self.metric, [number for number, name in enumerate(self.metrics) if name in names])
+        return replace(self, place=self.place[own], metric=self.metric[own], value=self.value[own])
+
+    def datasets(self) -> list[str]:
+        """Return the datasets that have a value."""
+        return list(dict.fromkeys(self.places[place][DATASET] for place in np.unique(self.place)))
+
+    def methods(self) -> dict[str, set[str]]:
+        """Return the methods that have a value of each metric."""
+        labels = list(dict.fromkeys(place[METHOD] for place in self.places))
+        label = np.array([labels.index(place[METHOD]) for place in self.places], np.int64)
+        pairs = np.unique(self.metric * max(len(labels), 1) + label[self.place])
+        found: dict[str, set[str]] = {}
+        for metric, method in zip(*np.divmod(pairs, max(len(labels), 1)), strict=True):
+            found.setdefault(self.metrics[metric], set()).add(labels[method])
+        return found
 
     def added(self, name: str, place: NDArray[np.int32], value: NDArray[np.float64]) -> "ValueColumns":
         """Return the columns with the values of one more metric."""

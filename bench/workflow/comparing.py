@@ -1,12 +1,14 @@
 """Compare two methods, and rank all of them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.errors import UserError, unknown_name
 from bench.workflow.sources import Names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
     from bench.metrics import Metric
@@ -30,15 +32,16 @@ def compare_methods(
     from bench.stats import Settings, compare
     from bench.store.comparable import require_comparable, rescored_versions
 
-    frame, cells = results.frame, results.cells
+    cells = results.cells
     for name in datasets:
         if name not in set(cells["dataset"]):
             raise unknown_name("dataset", name, set(cells["dataset"]), f"suite {results.suite}")
-    if datasets:
-        frame, cells = frame[frame["dataset"].isin(datasets)], cells[cells["dataset"].isin(datasets)]
     chosen = _metrics_of(results, metrics, (a, b))
     names, versions = [metric.name for metric in chosen], rescored_versions(results.store)
-    require_comparable(cells.to_dict("records"), results.baseline, (a, b), names, versions)
+    frame = results.frame_of(names)
+    if datasets:
+        frame, cells = frame[frame["dataset"].isin(datasets)], cells[cells["dataset"].isin(datasets)]
+    require_comparable(_about(cells), results.baseline, (a, b), names, versions)
     return compare(frame, a, b, chosen, cells=cells, settings=settings or Settings())
 
 
@@ -66,8 +69,9 @@ def rank_methods(
 
     suitable = _metrics_of(results, metrics, methods)
     names, versions = [metric.name for metric in suitable], rescored_versions(results.store)
-    require_comparable(results.cells.to_dict("records"), results.baseline, methods, names, versions)
-    datasets = results.frame["dataset"].unique()
+    require_comparable(_about(results.cells), results.baseline, methods, names, versions)
+    frame, known = results.frame_of(names), results.columns.methods().values()
+    datasets = results.columns.datasets()
     if len(datasets) == 1:
         advice = "'uqbench compare A B' compares two methods there"
         raise UserError(
@@ -78,8 +82,8 @@ def rank_methods(
     left_out: dict[str, list[str]] = {}  # the metrics of each reason
     for metric in suitable:
         try:
-            chosen = list(methods) or None
-            ranking = rank(results.frame, metric, methods=chosen, cells=results.cells, settings=settings or Settings())
+            chosen = list(methods) or sorted(set().union(*known))
+            ranking = rank(frame, metric, methods=chosen, cells=results.cells, settings=settings or Settings())
             rankings.append(ranking)
         except UserError as error:
             if metrics:
@@ -94,24 +98,30 @@ def rank_methods(
     return Rankings(tuple(rankings), reasons)
 
 
+def _about(cells: "pd.DataFrame") -> "Iterator[dict[str, Any]]":
+    """Yield what decides whether cells may be compared, one after another: all of them together are large."""
+    columns = ["dataset", "method", "key", "status", "spec", "training"]
+    return (dict(zip(columns, row, strict=True)) for row in zip(*(cells[name] for name in columns), strict=True))
+
+
 def _metrics_of(results: "StoredResults", names: Names, methods: Names) -> "list[Metric]":
     """Return the named metrics; else the suite's, or all stored ones, for which each of the methods has values."""
     from bench.metrics import declaration, find_declaration, using_metrics
 
-    stored = results.frame.groupby("metric")["method"].agg(set)
+    stored = results.columns.methods()
     known = set(results.cells["method"])
     required = {method for method in methods if method in known}  # the comparison itself reports the others
     with using_metrics(results.declarations):
         for name in names:
-            if name in stored.index and find_declaration(name) is None:
+            if name in stored and find_declaration(name) is None:
                 raise UserError(
                     f"metric {name!r} has stored values, but nothing here declares it; give its file with --plugin"
                 )
             declaration(name)
-            if name not in stored.index:
-                raise unknown_name("metric", name, stored.index, f"suite {results.suite} has no values")
-        chosen = list(dict.fromkeys(names or results.metrics or sorted(stored.index)))
-        found = [name for name in chosen if names or (name in stored.index and required <= stored[name])]
+            if name not in stored:
+                raise unknown_name("metric", name, stored, f"suite {results.suite} has no values")
+        chosen = list(dict.fromkeys(names or results.metrics or sorted(stored)))
+        found = [name for name in chosen if names or (name in stored and required <= stored[name])]
         metrics = [metric for name in found if (metric := find_declaration(name)) is not None]
     # Those without a better are described in reports; naming one is a mistake that the comparison itself reports.
     return [metric for metric in metrics if names or metric.has_better]

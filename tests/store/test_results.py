@@ -91,6 +91,15 @@ def test_the_frame_is_in_a_fixed_order(store: Store) -> None:
     pd.testing.assert_frame_equal(frame, ordered)
 
 
+def test_the_frame_of_some_metrics_is_a_part_of_the_whole_one(store: Store) -> None:
+    results = fill(store, NLL, "mc-dropout")
+    for names in (["rmse"], ["msll", "nll_mc"], []):
+        whole = results.frame[results.frame["metric"].isin(names)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(results.frame_of(names), whole)
+    assert results.columns.methods() == results.frame.groupby("metric")["method"].agg(set).to_dict()
+    assert results.columns.datasets() == list(results.frame["dataset"].unique())
+
+
 def test_frames_of_large_suites_are_made_again_and_others_are_kept() -> None:
     made: list[str] = []
 
