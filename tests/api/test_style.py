@@ -208,3 +208,19 @@ def test_a_logarithmic_axis_has_several_numbers_whatever_its_range(low: float, h
     plain_logarithmic(axes, x=True)
     shown = [place for place in axes.get_xticks() if axes.get_xlim()[0] <= place <= axes.get_xlim()[1]]
     assert len(shown) >= 3
+
+
+def test_what_the_house_does_not_set_otherwise_is_seaborns_style() -> None:
+    """It is not imported for it: that took longer than all statistics of a report of few methods."""
+    import seaborn
+
+    theirs = {**seaborn.axes_style("whitegrid"), **seaborn.plotting_context("paper")}
+    with house_style():
+        ours = {name: matplotlib.rcParams[name] for name in theirs}
+    own = {name for name in theirs if ours[name] != (pytest.approx(v) if isinstance(v := theirs[name], float) else v)}
+    sizes = {"font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"}
+    colours = {"text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor", "grid.color"}
+    assert own == sizes | colours | {
+        *("axes.facecolor", "figure.facecolor", "patch.edgecolor", "axes.spines.top", "axes.spines.right"),
+        *("grid.linewidth", "axes.linewidth", "image.cmap"),
+    }
