@@ -9,7 +9,7 @@ from PIL import Image
 
 from bench.plugins.registry import Registry
 from bench.store.bank import kept_files, read_predictions
-from tools.gallery import Shown, compressed, readme, section_line
+from tools.gallery import LEAST_HEIGHT, MOST_HEIGHT, Shown, compressed, readme, section_line, whole_blocks
 from tools.gallery_results import ARRAYS, SUITES, WITH_PREDICTIONS, unpacked
 from tools.pages import built_in
 
@@ -61,3 +61,11 @@ def test_a_compressed_picture_keeps_its_size_and_its_colours() -> None:
     small = Image.open(io.BytesIO(compressed(content.getvalue())))
     assert small.mode == "P"
     assert np.array_equal(np.asarray(small.convert("RGB")), pixels)
+
+
+def test_a_picture_ends_where_a_block_does() -> None:
+    for bottoms in ([40, 300, 900, 1200], [40, 300, 1400, 1500], [40, 200], [40, 1000], [40, 600, 990, 1010]):
+        height = whole_blocks(bottoms)
+        assert height in bottoms
+        assert height == bottoms[-1] or height >= LEAST_HEIGHT
+        assert height <= MOST_HEIGHT or max(b for b in bottoms if b < height) < LEAST_HEIGHT
