@@ -111,9 +111,18 @@ def readme(sections: Sequence[Shown], commands: str) -> str:
     return "\n".join(parts)
 
 
+def trimmed(picture: Image.Image) -> Image.Image:
+    """Return a picture without its empty right side: what is left is larger where pages scale it to their width."""
+    pixels = np.asarray(picture)
+    marked = (pixels != pixels[-1, -1]).any(axis=2)
+    columns = np.flatnonzero(marked.sum(axis=0) > 3)  # a few lines across the page are no content
+    width = picture.width if not len(columns) else min(picture.width, int(columns[-1]) + 1 + MARGIN)
+    return picture.crop((0, 0, width, picture.height))
+
+
 def compressed(png: bytes) -> bytes:
     """Return a picture with a palette, a third as large; its text stays sharp and its grid lines grey."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = trimmed(Image.open(io.BytesIO(png)).convert("RGB"))
     red, green, blue = np.moveaxis(np.asarray(picture, dtype=np.int64), -1, 0)
     packed, places, counts = np.unique((red << 16) + (green << 8) + blue, return_inverse=True, return_counts=True)
     colours = np.stack([packed >> 16, packed >> 8 & 255, packed & 255], axis=-1)

@@ -77,6 +77,8 @@ def _set(match: re.Match[str], text: str) -> Markup:
 
 def _word(word: str, before: str, after: str) -> Markup:
     """Return a word: Greek letters and operators as signs, single letters in italics, others as they are."""
+    if word == "sqrt":  # fonts for mathematics draw it to be stretched, below the line
+        return Markup('<span class="root">√</span>')
     if word in OPERATORS:
         return Markup(OPERATORS[word])
     if word in LETTERS:
