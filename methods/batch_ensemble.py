@@ -3,9 +3,9 @@
     W_k = W o (r_k s_k^T),   q(w) = 1/K sum_k delta(w - W_k)
 
 Wen, Tran and Ba 2020, "BatchEnsemble: An Alternative Approach to Efficient Ensemble and Lifelong Learning",
-arXiv:2002.06715. o is the product of entries: s_k scales the inputs of a layer and r_k its outputs, for convolutions by
-channel. Every member has its own biases, too; what else a network trains (normalisation) is shared. In a step all
-members see the same rows. The factors start as random signs and have no weight decay.
+arXiv:2002.06715. The product is taken entry by entry: s_k scales the inputs of a layer and r_k its outputs, for
+convolutions by channel. Every member has its own biases, too; what else a network trains (normalisation) is shared. In
+a step all members see the same rows. The factors start as random signs and have no weight decay.
 
 A draw is a member chosen at random, so that T draws are not T / K of each exactly.
 """

@@ -4,13 +4,14 @@
 
 Blundell, Cornebise, Kavukcuoglu and Wierstra 2015, "Weight Uncertainty in Neural Networks", arXiv:1505.05424, with a
 Gaussian prior, whose KL is a closed form, in place of the paper's scale mixture. `local_reparameterization` samples the
-outputs of linear layers instead of their weights in training (Kingma, Salimans and Welling 2015, arXiv:1506.02557): row
-by row, z ~ N(x mu, x^2 s^2), the same expectation with a smaller variance of the gradient. A draw always samples
-weights: it is one function.
+outputs of linear layers instead of their weights in training (Kingma, Salimans and Welling 2015, "Variational Dropout
+and the Local Reparameterization Trick", arXiv:1506.02557): row by row, z ~ N(x mu, x^2 s^2), the same expectation with
+a smaller variance of the gradient. A draw always samples weights: it is one function.
 
 `temperature = 1` is the evidence lower bound. On few rows a wide network's bound is best where q is near the prior and
-the data are ignored (Coker, Bruinsma, Burt, Pan and Doshi-Velez 2022, arXiv:2202.11670; on the toy dataset longer
-training makes it more so), which is why the default is colder: a posterior as if of ten times the data.
+the data are ignored (Coker, Bruinsma, Burt, Pan and Doshi-Velez 2022, "Wide Mean-Field Bayesian Neural Networks Ignore
+the Data", arXiv:2202.11670; on the toy dataset longer training makes it more so), which is why the default is colder: a
+posterior as if of ten times the data.
 
 In regression the likelihood's noise decides how much the data weigh against the prior. It is learned, starting at
 `noise`, or kept there with `learn_noise = false`. It is not part of a draw: draws hold the uncertainty of the function.

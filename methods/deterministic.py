@@ -2,8 +2,8 @@
 
     q(w) is a point: f(x) = f(x; w)
 
-It has no uncertainty of its own in regression; in classification its softmax is the usual baseline
-(Guo et al. 2017, arXiv:1706.04599).
+It has no uncertainty of its own in regression; in classification its softmax is the usual baseline, and is often
+overconfident: Guo, Pleiss, Sun and Weinberger 2017, "On Calibration of Modern Neural Networks", arXiv:1706.04599.
 """
 
 from dataclasses import dataclass

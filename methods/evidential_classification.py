@@ -30,7 +30,7 @@ class EvidentialClassification(Method):
     """One network with a Dirichlet head; `penalty` is the last weight of the divergence."""
 
     penalty: float = 0.1  # last weight of the divergence
-    annealing: float = 10.0  # epochs
+    annealing: float = 10.0  # epochs in which the weight of the divergence grows from 0
 
     look = Look("orange", "-.", "X")
     spread = "aleatoric"  # it is one function; what is not known about it is stated, not drawn

@@ -8,8 +8,9 @@ Amini, Schwarting, Soleimany and Rus 2020, "Deep Evidential Regression", arXiv:1
 outputs, nu, alpha - 1 and beta are the softplus of the others, and the penalty takes evidence away where the prediction
 is wrong. The noise is E[v] = beta / (alpha - 1) and the model's variance Var[mu] = beta / (nu (alpha - 1)). The
 likelihood does not determine both: it is the same for all nu and beta of equal beta (1 + nu) / nu (Meinert, Gawlikowski
-and Lavin 2023, arXiv:2205.10060), so how the variance is divided comes from the penalty and the start of the training.
-Early stopping and search watch the likelihood alone. Regression only.
+and Lavin 2023, "The Unreasonable Effectiveness of Deep Evidential Regression", arXiv:2205.10060), so how the variance
+is divided comes from the penalty and the start of the training. Early stopping and search watch the likelihood alone.
+Regression only.
 """
 
 import math

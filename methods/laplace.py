@@ -12,8 +12,8 @@ or (`tuning = "marginal-likelihood"`, and where a suite holds no rows out) by th
     log p(D | delta) = const - delta/2 ||w*||^2 - 1/2 log det(1 + H / (noise^2 delta))
 
 A draw is a function of the network linearised around w*, f(x; w*) + J(x) (w - w*), whose Gauss-Newton posterior this is
-(Immer, Korzepa and Bauer 2021, arXiv:2008.08400), or with `predictive = "sampled"` f(x; w) itself; for the last layer
-they are the same.
+(Immer, Korzepa and Bauer 2021, "Improving predictions of Bayesian neural nets via local linearization",
+arXiv:2008.08400), or with `predictive = "sampled"` f(x; w) itself; for the last layer they are the same.
 
 The `laplace-torch` package computes the same posteriors and is what the tests compare with. It is not used here because
 it trains and holds ordinary modules, where the harness has pure functions of tensors that it draws from in stacks.

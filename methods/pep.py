@@ -21,7 +21,7 @@ from bench.methods._tuning import check_levels, choose
 class PEP(Method):
     """Noise of one tuned level on every parameter, in draws only."""
 
-    levels: Sequence[float] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # validation rows choose
+    levels: Sequence[float] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # among which validation rows choose
     level: float = 0.01  # of the noise, where no validation rows are held out
 
     title = "PEP"

@@ -10,8 +10,8 @@ below its neighbour by a positive step. z_k is the standard normal's quantile, s
 
 Between two levels the density is constant, and outside of the lowest and the highest it continues as an exponential
 tail (`tails = "flat"` puts the outer probability at the outermost quantile instead, and states no density). The default
-levels are those of the weighted interval score in Bracher, Ray, Gneiting and Reich 2021, arXiv:2005.12881. Regression
-only.
+levels are those of the weighted interval score in Bracher, Ray, Gneiting and Reich 2021, "Evaluating epidemic forecasts
+in an interval format", arXiv:2005.12881. Regression only.
 """
 
 import math

@@ -2,9 +2,10 @@
 
     w <- w - step * g + sqrt(2 step / N) eps,   g = grad U(w) / N from one batch
 
-Welling and Teh 2011, "Bayesian Learning via Stochastic Gradient Langevin Dynamics" (ICML). `preconditioned` scales
-every coordinate by the size of its gradients (Li, Chen, Carlson and Carin 2016, arXiv:1512.07666, without the term in
-the derivative of G, as there):
+Welling and Teh 2011, "Bayesian Learning via Stochastic Gradient Langevin Dynamics" (ICML),
+https://icml.cc/2011/papers/398_icmlpaper.pdf. `preconditioned` scales every coordinate by the size of its gradients
+(Li, Chen, Carlson and Carin 2016, "Preconditioned Stochastic Gradient Langevin Dynamics for Deep Neural Networks",
+arXiv:1512.07666, without the term in the derivative of G, as there):
 
     V <- 0.99 V + 0.01 g^2,   G = 1.1 r / (sqrt(V) + 0.1 r),   r = root of the mean of V over the network
 

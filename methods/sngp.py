@@ -5,16 +5,18 @@
 Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan 2020, "Simple and Principled Uncertainty Estimation with
 Deterministic Deep Learning via Distance Awareness", arXiv:2006.10108. h is the last hidden activation; W ~ N(0, 1 /
 length_scale^2) and b ~ U(0, 2 pi) are never trained: phi(x) phi(x') is exp(-|h - h'|^2 / (2 length_scale^2)) in
-expectation (random Fourier features, Rahimi and Recht 2007). The rest is trained by maximum a posteriori; after every
-step a hidden weight whose spectral norm, estimated by power iteration, exceeds the bound is scaled down to it. The
-posterior of B is Laplace's, over all training rows (exact in regression, given h):
+expectation (random Fourier features, Rahimi and Recht 2007, "Random Features for Large-Scale Kernel Machines",
+https://papers.nips.cc/paper/3182-random-features-for-large-scale-kernel-machines). The rest is trained by maximum a
+posteriori; after every step a hidden weight whose spectral norm, estimated by power iteration, exceeds the bound is
+scaled down to it. The posterior of B is Laplace's, over all training rows (exact in regression, given h):
 
     B_k ~ N(trained B_k, (sum_n c_nk phi_n phi_n^T + I / prior^2)^-1),   c = p_k (1 - p_k), or 1 / noise^2 in regression
 
 A draw is the function of one B. What differs from the paper: its hidden layers have shortcuts, which keep distances
 from shrinking, too; those of the suite's network do if it has any (`residual-mlp`, `resnet8`). The norm of a
-convolution is that of its kernel as a matrix (Miyato, Kataoka, Koyama and Yoshida 2018, arXiv:1802.05957), not that of
-the map of images. Regression has a noise, which is learned, starting at `noise`, and is not part of a draw.
+convolution is that of its kernel as a matrix (Miyato, Kataoka, Koyama and Yoshida 2018, "Spectral Normalization for
+Generative Adversarial Networks", arXiv:1802.05957), not that of the map of images. Regression has a noise, which is
+learned, starting at `noise`, and is not part of a draw.
 """
 
 import math

@@ -6,9 +6,9 @@ w_SWA is the mean of the weights after each epoch from share `start` of the trai
 the deviations from the running mean in the last R = `rank` epochs. Maddox, Garipov, Izmailov, Vetrov and Wilson 2019,
 "A Simple Baseline for Bayesian Uncertainty in Deep Learning", arXiv:1902.02476. The paper averages SGD with a constant
 learning rate; here it is the suite's optimiser and schedule. What is approximated is the distribution of the
-optimiser's iterates, which is the posterior only for a certain learning rate (Mandt, Hoffman and Blei 2017,
-arXiv:1704.04289). Batch norm's statistics are computed anew for w_SWA, on at most 5,000 training rows, and kept for
-every draw (the paper computes them for each sample).
+optimiser's iterates, which is the posterior only for a certain learning rate (Mandt, Hoffman and Blei 2017, "Stochastic
+Gradient Descent as Approximate Bayesian Inference", arXiv:1704.04289). Batch norm's statistics are computed anew for
+w_SWA, on at most 5,000 training rows, and kept for every draw (the paper computes them for each sample).
 """
 
 from collections.abc import Mapping

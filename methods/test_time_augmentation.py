@@ -2,10 +2,10 @@
 
     f(x + level * eps),   eps ~ N(0, I),   fresh for every row and draw
 
-Jiang, Zhao, Wu and Zuo 2022, "Capturing Model Uncertainty with Data Augmentation in Deep Learning" (SIAM SDM), at test
-time; the paper also trains on noisy inputs, here the training is the ordinary one. Inputs are in training units, where
-every feature has variance 1. The level is the best of `levels` on the validation rows, or `level` where a suite holds
-none out.
+Jiang, Zhao, Wu and Zuo 2022, "Capturing Model Uncertainty with Data Augmentation in Deep Learning" (SIAM SDM),
+doi:10.1137/1.9781611977172.31, at test time; the paper also trains on noisy inputs, here the training is the ordinary
+one. Inputs are in training units, where every feature has variance 1. The level is the best of `levels` on the
+validation rows, or `level` where a suite holds none out.
 """
 
 from collections.abc import Sequence

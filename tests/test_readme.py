@@ -29,6 +29,10 @@ def test_every_number_is_traced() -> None:
     assert numbers_by_hand(README) == TESTED | OF_OTHERS | set(NO_RESULTS)
 
 
+def test_the_landing_page_names_every_method() -> None:
+    assert [name for name in built_in(Registry(), "method") if f"`{name}`" not in LANDING] == []
+
+
 @pytest.mark.parametrize("name", speed_table.PARTS)
 def test_the_speeds_are_those_that_were_kept(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")

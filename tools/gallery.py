@@ -32,7 +32,25 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 README_SUITE, README_FIGURE = "gallery", "gallery-intervals-toy"  # where methods differ at first glance
-WIDTH, MOST_HEIGHT = 1240, 1000  # of a picture, in pixels
+WIDTH, MOST_HEIGHT, MARGIN = 1240, 1000, 16  # of a page and of a picture, in pixels
+LEAST_HEIGHT = 500  # of a picture: a section whose second block is long shows that one, too
+# The list of sections takes no room, and the page is as wide as its window.
+ALONE = """() => {
+  document.querySelector(".layout > nav").style.display = "none";
+  document.querySelector(".layout").style.cssText = "max-width: none; grid-template-columns: minmax(0, 1fr)";
+}"""
+# By how much a section's tables are too wide. Where all its blocks are closed, the first one is opened.
+TOO_WIDE = """(section) => {
+  if (!section.querySelector("figure, table:not(details table)")) {
+    section.querySelectorAll("details").forEach((one, number) => { one.open = one.open || number === 0; });
+  }
+  return Math.max(0, ...Array.from(section.querySelectorAll(".scroll"), (one) => one.scrollWidth - one.clientWidth));
+}"""
+BLOCKS = """(section) => {
+  const box = section.getBoundingClientRect();
+  const bottoms = Array.from(section.children, (one) => one.getBoundingClientRect().bottom - box.top);
+  return { x: box.x, y: box.y + scrollY, width: box.width, bottoms: bottoms };
+}"""
 COLOURS, EXACT = 40, 12  # of a palette, and how many of them are the most frequent ones of the picture as they are
 HEAD = """# Gallery
 
@@ -93,9 +111,18 @@ def readme(sections: Sequence[Shown], commands: str) -> str:
     return "\n".join(parts)
 
 
+def trimmed(picture: Image.Image) -> Image.Image:
+    """Return a picture without its empty right side: what is left is larger where pages scale it to their width."""
+    pixels = np.asarray(picture)
+    marked = (pixels != pixels[-1, -1]).any(axis=2)
+    columns = np.flatnonzero(marked.sum(axis=0) > 3)  # a few lines across the page are no content
+    width = picture.width if not len(columns) else min(picture.width, int(columns[-1]) + 1 + MARGIN)
+    return picture.crop((0, 0, width, picture.height))
+
+
 def compressed(png: bytes) -> bytes:
     """Return a picture with a palette, a third as large; its text stays sharp and its grid lines grey."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = trimmed(Image.open(io.BytesIO(png)).convert("RGB"))
     red, green, blue = np.moveaxis(np.asarray(picture, dtype=np.int64), -1, 0)
     packed, places, counts = np.unique((red << 16) + (green << 8) + blue, return_inverse=True, return_counts=True)
     colours = np.stack([packed >> 16, packed >> 8 & 255, packed & 255], axis=-1)
@@ -125,14 +152,26 @@ def opened(width: int, height: int) -> "Iterator[Page]":
 
 
 def picture_of(page: "Page", title: str) -> bytes:
-    """Return a section of the page, from its heading as far as a picture goes."""
+    """Return a section of the page, from its heading to the end of a block."""
     section = page.locator("section", has=page.get_by_role("heading", name=title, exact=True)).first
-    box = section.bounding_box()
-    if box is None:
+    if section.count() == 0:
         raise UserError(f"the page has no section {title!r}")
-    top = box["y"] + page.evaluate("window.scrollY")
-    clip = {"x": box["x"], "y": top, "width": box["width"], "height": min(box["height"], MOST_HEIGHT)}
+    page.set_viewport_size({"width": WIDTH, "height": MOST_HEIGHT})
+    page.set_viewport_size({"width": WIDTH + section.evaluate(TOO_WIDE), "height": MOST_HEIGHT})
+    box = section.evaluate(BLOCKS)
+    clip = {
+        "x": box["x"] - MARGIN,
+        "y": box["y"],
+        "width": box["width"] + 2 * MARGIN,
+        "height": whole_blocks(box["bottoms"]) + MARGIN,
+    }
     return page.screenshot(full_page=True, clip=clip)  # type: ignore[arg-type]  # as its fields are
+
+
+def whole_blocks(bottoms: Sequence[float]) -> float:
+    """Return the height of a picture that cuts no block: as many as fit, and one more where they are few."""
+    fitting = max((bottom for bottom in bottoms if bottom <= MOST_HEIGHT), default=0.0)
+    return fitting if fitting >= LEAST_HEIGHT else min((b for b in bottoms if b > fitting), default=fitting)
 
 
 def take_pictures(folder: Path, front: Path) -> list[Path]:
@@ -145,6 +184,7 @@ def take_pictures(folder: Path, front: Path) -> list[Path]:
             for suite in dict.fromkeys(one.suite for one in sections):
                 write_report(store, registry, Path(pages) / (suite or "all"), [suite] if suite else SUITES)
                 page.goto((Path(pages) / (suite or "all") / "index.html").as_uri())
+                page.evaluate(ALONE)
                 for one in sections:
                     if one.suite == suite:
                         files.append(folder / f"{one.plugin}.png")

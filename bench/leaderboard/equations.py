@@ -40,6 +40,24 @@ def equation(text: str) -> Markup:
     return Markup("").join([*parts, escape(text[end:])])
 
 
+# What is mathematics in a sentence: a Greek letter, a letter with an index, a power. Names such as `noise_in` are not.
+_INLINE = re.compile(
+    rf"(?<![\w.])(?<!\w-)(?:{'|'.join(LETTERS)})(?:_\w+)?(?:\^-?\w+)?(?![\w-])"
+    r"|(?<![\w.])[A-Za-z]_-?\w+(?:\^-?\w+)?(?!\w)"
+    r"|(?<![\w.])\w+\^-?\w+(?!\w)"
+    r"|(?<![\w.])sqrt(?=\()"
+)
+
+
+def sentence(text: str) -> Markup:
+    """Return words as HTML, with the letters, indices and powers among them set as in equations."""
+    parts, end = [], 0
+    for match in _INLINE.finditer(text):
+        parts += [escape(text[end : match.start()]), equation(match[0])]
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
 def _set(match: re.Match[str], text: str) -> Markup:
     kind, own = str(match.lastgroup), match[str(match.lastgroup)]
     if kind == "code":
@@ -59,13 +77,15 @@ def _set(match: re.Match[str], text: str) -> Markup:
 
 def _word(word: str, before: str, after: str) -> Markup:
     """Return a word: Greek letters and operators as signs, single letters in italics, others as they are."""
+    if word == "sqrt":  # fonts for mathematics draw it to be stretched, below the line
+        return Markup('<span class="root">√</span>')
     if word in OPERATORS:
         return Markup(OPERATORS[word])
     if word in LETTERS:
         return Markup("<i>{}</i>").format(LETTERS[word])
     if word == "o" and before.endswith(" ") and after.startswith(" "):
         return Markup("∘")
-    if len(word) > 1 or before[-1:] == "-" or (word == "a" and before.endswith(" ") and _PROSE.match(after)):
+    if len(word) > 1 or before[-1:] in ("-", "'") or (word == "a" and before.endswith(" ") and _PROSE.match(after)):
         return escape(word)
     return Markup("<i>{}</i>").format(word)
 

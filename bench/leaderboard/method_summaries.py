@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bench.leaderboard.plugins import about_method
+from bench.leaderboard.plugins import about_method, changed_options
 from bench.leaderboard.references import Reference
 from bench.leaderboard.rows import Row
 from bench.plugins.registry import Registry
-from bench.spec.plugin import inner_spec
+from bench.spec.plugin import SUBMITTED, inner_spec
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,7 @@ def method_summaries(rows: Iterable[Row], registry: Registry) -> dict[str, Metho
         about, inner = about_method(spec, registry), inner_spec(spec)
         kind = about.summary.partition(":")[0].rstrip(".")
         kind = kind if inner is None else f"{kind or spec.name} around {inner.name}"
+        if name != spec.name and spec.origin != SUBMITTED:  # a variant: its options tell it from the others
+            kind = ", ".join([kind, *(f"{option} = {value}" for option, value, _ in changed_options(spec, registry))])
         found[name] = MethodSummary(kind, about.references)
     return found

@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from bench.counts import plural
 from bench.history.view import LineView
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.plugins import About, about_dataset, about_method
+from bench.leaderboard.plugins import About, about_dataset, about_method, changed_options
 from bench.leaderboard.rerun import Rerun, suite_text
 from bench.leaderboard.rows import Row
 from bench.leaderboard.view_boards import BoardView
 from bench.leaderboard.view_files import method_name
+from bench.plugins.describe import option_text
 from bench.plugins.registry import Registry
-from bench.spec.plugin import PluginSpec, inner_spec
+from bench.spec.plugin import SUBMITTED, PluginSpec, inner_spec
 
 
 def method_page(
@@ -28,7 +30,7 @@ def method_page(
     entries = [(board, line) for board in boards for line in board.lines if line.method == method]
     tables: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for board, line in entries:
-        tables[board.overall].append({"board": board, "line": line, "of": len(board.lines)})
+        tables[board.overall].append({"board": board, "line": line})
     suites = {suite: _suite(suite, method, rows, reruns) for suite in sorted({row.suite for row in rows})}
     return {
         "title": method,
@@ -36,6 +38,8 @@ def method_page(
         "about": _descriptions((row.spec.method for row in rows), registry, about_method),
         "suites": suites,
         "settings": settings(suites),
+        "variants": variants(method, (row.spec.method for row in rows), registry),
+        "methods": {row.method for row in found.rows},
         "results": tables[False],
         "rows": rows,
         "overall": tables[True],
@@ -52,11 +56,21 @@ def _suite(suite: str, method: str, rows: Sequence[Row], reruns: Mapping[tuple[s
     text = suite_text(own, max(row.planned for row in own))
     spec = own[0].spec
     inner = inner_spec(spec.method)
-    options = spec.method.options
+    options = {name: option_text(value) for name, value in spec.method.options.items()}
     if inner is not None:
-        given = ", ".join(f"{name} = {value}" for name, value in inner.options.items())
-        options = {**options, "method": f"{inner.name} ({given})" if given else inner.name}
-    return {"rerun": reruns[suite, method], "text": text, "options": options, "space": spec.space}
+        given = ", ".join(f"{name} = {option_text(value)}" for name, value in inner.options.items())
+        options["method"] = f"{inner.name} ({given})" if given else inner.name
+    space = {name: ", ".join(option_text(value) for value in values) for name, values in spec.space.items()}
+    return {"rerun": reruns[suite, method], "text": text, "options": options, "space": space}
+
+
+Changes = tuple[tuple[str, str, str], ...]  # options, their values, their defaults
+
+
+def variants(method: str, specs: Iterable[PluginSpec], registry: Registry) -> list[tuple[str, Changes]]:
+    """Return the plug-ins behind a name that is not theirs, each with the options that are not its defaults."""
+    others = (spec for spec in specs if spec.name != method and spec.origin != SUBMITTED)
+    return list(dict.fromkeys((spec.name, changed_options(spec, registry)) for spec in others))
 
 
 def settings(suites: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -106,7 +120,8 @@ def _environments(rows: Sequence[Row]) -> list[dict[str, Any]]:
         for source in row.sources.values():
             facts = source.environment
             packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
-            machine = f"{facts['cpu']}, {facts['cores']} cores, {facts['threads']} threads, {facts['system']}"
+            parts = (facts["cpu"], plural(facts["cores"], "core"), plural(facts["threads"], "thread"), facts["system"])
+            machine = ", ".join(parts)
             counts[source.code, source.device, machine, str(facts["python"]), packages] += 1
     names = ("code", "device", "machine", "python", "packages")
     return [{**dict(zip(names, place, strict=True)), "results": count} for place, count in counts.items()]

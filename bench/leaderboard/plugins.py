@@ -1,6 +1,7 @@
 """Descriptions of the plug-ins of a leaderboard, from their docstrings and declarations, where they are installed."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from bench.api import Wrapper
 from bench.errors import UserError, raise_if_stop
 from bench.leaderboard.references import Reference, cited_in
 from bench.plugins.building import PluginError
-from bench.plugins.describe import Option, Paragraph, options_of, paragraphs, size
+from bench.plugins.describe import Option, Paragraph, option_text, options_of, paragraphs, size
 from bench.plugins.registry import Kind, Registry
 from bench.spec.plugin import SUBMITTED, PluginSpec
 from bench.submissions.scoring import VERIFIED
@@ -50,6 +51,13 @@ def about_method(spec: PluginSpec, registry: Registry) -> About:
     except BaseException as error:  # whatever a plug-in does when it is made must not cost the page
         raise_if_stop(error)
         return _absent(spec, error)
+
+
+def changed_options(spec: PluginSpec, registry: Registry) -> tuple[tuple[str, str, str], ...]:
+    """Return the options that differ from the plug-in's defaults: name, value and default; none where it is absent."""
+    usual = {option.name: option.default for option in about_method(spec, registry).options}
+    given = {name: option_text(value) for name, value in spec.options.items() if not isinstance(value, Mapping)}
+    return tuple((name, text, usual[name]) for name, text in given.items() if usual.get(name, text) != text)
 
 
 def _facts_of_training(method: Any, folds: int) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.counts import plural
 from bench.leaderboard.collect import Leaderboard
-from bench.leaderboard.view_boards import BoardView, EntryView
+from bench.leaderboard.view_boards import BoardView, EntryView, suite_pages
 from bench.web.names import better_values, metric_name
 
 
@@ -43,7 +43,8 @@ def example(boards: Sequence[BoardView]) -> Example | None:
     if not found:
         return None
     _, _, view, line = max(found, key=lambda one: one[:2])
-    return Example(view, line, f"index.html#{view.key}", tuple(_sentences(view, line)))
+    page = suite_pages(boards)[view.board.suite]
+    return Example(view, line, f"{page}#{view.key}", tuple(_sentences(view, line)))
 
 
 def _shows(view: BoardView, line: EntryView) -> int:

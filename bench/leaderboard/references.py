@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from bench.leaderboard.equations import sentence
 
 _NAME = r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+)*"
 # Authors YEAR, "Title" (venue), arXiv:ID; all but the authors may be missing here, `cited_in` says what may not be.
@@ -62,13 +64,13 @@ def _address(match: re.Match[str]) -> str:
 
 
 def linked(text: str) -> Markup:
-    """Return a text as HTML: identifiers and addresses are links, words in backticks are code, the rest is escaped."""
+    """Return a text as HTML: identifiers and addresses are links, words in backticks are code, letters mathematics."""
     parts, end = [], 0
     for match in _ADDRESS.finditer(text):
-        parts.append(escape(text[end : match.start()]))
+        parts.append(sentence(text[end : match.start()]))
         if match["code"]:
             parts.append(Markup("<code>{}</code>").format(match["code"]))
         else:
             parts.append(Markup('<a href="{}" rel="noreferrer">{}</a>').format(_address(match), match[0]))
         end = match.end()
-    return Markup("").join([*parts, escape(text[end:])])
+    return Markup("").join([*parts, sentence(text[end:])])

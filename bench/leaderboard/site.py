@@ -1,7 +1,7 @@
 """Writing the leaderboard: self-contained pages, and the same as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from bench.leaderboard.reading import reading_page
 from bench.leaderboard.references import linked
 from bench.leaderboard.rerun import Rerun, rerun
 from bench.leaderboard.rows import Row, Unlisted
-from bench.leaderboard.view_boards import BoardView, board_views
+from bench.leaderboard.view_boards import INDEX, BoardView, board_views, suite_pages
 from bench.leaderboard.view_files import HISTORY, data_files, view_files
 from bench.leaderboard.view_tables import TableView, table_views
 from bench.machine.files import write_output
@@ -42,8 +42,12 @@ def write_site(found: Leaderboard, registry: Registry, out: Path, repository: Re
     def render(template: str, page: dict[str, Any], root: str = "") -> str:
         return environment.get_template(template).render(page, root=root)
 
+    pages = suite_pages(boards)
     contents: dict[str, str | bytes] = {
-        "index.html": render("index.html", _index(found, boards, tables)),
+        name: render("index.html", _boards_page(suite, pages, found, boards, tables), "../" * name.count("/"))
+        for suite, name in pages.items()
+    }
+    contents |= {
         "reading.html": render("reading.html", reading_page(found, boards)),
         "history.html": render(
             "history.html", {**page_content(found.history, lines), "title": "History", "data": HISTORY}
@@ -71,15 +75,31 @@ def _reruns(found: Leaderboard, registry: Registry) -> dict[tuple[str, str], Rer
     return {place: rerun(own, registry, found.plugins) for place, own in by_method.items()}
 
 
-def _index(found: Leaderboard, boards: list[BoardView], tables: list[TableView]) -> dict[str, Any]:
+def _boards_page(
+    suite: str, pages: Mapping[str, str], found: Leaderboard, boards: Sequence[BoardView], tables: Sequence[TableView]
+) -> dict[str, Any]:
+    """Return the page with the boards of a suite; that of the first one, `index.html`, also lists what the site has."""
     names = {f"{kind}s": sorted({getattr(row, kind) for row in found.rows}) for kind in ("method", "dataset")}
     counts = {
         "results": sum(len(row.sources) for row in found.rows),
+        "plugins": len({(row.spec.method.name, row.spec.method.origin) for row in found.rows}),
         "lacking": sum(one.provenance for one in found.unlisted),
         "changes": sum(len(line.changes) for line in found.history.lines),
     }
     lists = {"codes": sorted({code for row in found.rows for code in row.codes}), "unlisted": _unlisted(found.unlisted)}
-    return {"title": "Leaderboard", "found": found, "boards": boards, "tables": tables, **names, **lists, **counts}
+    first = pages[suite] == INDEX
+    return {
+        "title": "Leaderboard" if first else suite,
+        "first": first,
+        "suite": suite,
+        "pages": pages,
+        "found": found,
+        "boards": [view for view in boards if view.board.suite == suite],
+        "tables": [view for view in tables if view.boards[0].board.suite == suite],
+        **names,
+        **lists,
+        **counts,
+    }
 
 
 def _unlisted(unlisted: Sequence[Unlisted]) -> list[dict[str, Any]]:

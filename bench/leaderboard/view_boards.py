@@ -1,7 +1,7 @@
 """Boards prepared for the templates: formatted numbers, drawn intervals, values to sort by."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,14 @@ from bench.leaderboard.score_histograms import ScoreHistogram, is_of_scores
 from bench.leaderboard.view_files import view_name
 from bench.metrics import Metric, condition
 from bench.stats import ScaledColumn
-from bench.web.names import better_values, metric_name
+from bench.web.names import better_values, file_name, metric_name
 from bench.web.numbers import decimal_places, format_interval, format_number
 from bench.web.svg import Axis, draw_interval, draw_lanes, draw_scale, fit_axis, grid_background
 
 NOTHING = Markup("")
 MOST_DECIMALS = 4  # of values after a scaling, whose differences may be tiny
 ARROWS = {"lower": "↓ better", "higher": "↑ better"}
+INDEX = "index.html"
 MANY_GROUPS = 12  # lanes that fit a table; with more groups their letters are printed
 Places = Mapping[Any, "Mapping[str, Cell]"]  # by suite, metric, device and dataset, then by method
 
@@ -141,8 +142,17 @@ class BoardView:
 
     @property
     def leads(self) -> bool:
-        """Whether a first place is a merit: others were shown to be worse, and the metric means something by itself."""
-        return self.decided and not self.metric.only_with
+        """Whether a first place is highlighted: at most half share it, and the metric means something by itself."""
+        return is_distinction(self.board) and not self.metric.only_with
+
+    def shared(self, line: EntryView) -> int:
+        """Return how many other methods have the place of a line."""
+        return 0 if line.entry.place is None else sum(one.place == line.place for one in self.lines) - 1
+
+    @property
+    def placed(self) -> int:
+        """The number of methods that have a place."""
+        return sum(line.entry.place is not None for line in self.lines)
 
     @property
     def arrow(self) -> str:
@@ -193,7 +203,7 @@ def _with_scores(view: BoardView, found: Leaderboard) -> BoardView:
 def _on_dataset(board: Board, metric: Metric) -> dict[str, Cell]:
     """Return the place and the mean of every method on the dataset of a board, for the board over all datasets."""
     decimals = decimal_places((entry.value, entry.low, entry.high) for entry in board.entries)
-    decided = is_decided(board) and not metric.only_with
+    decided = is_distinction(board) and not metric.only_with
     return {
         entry.method: Cell(
             _place(entry.place),
@@ -205,6 +215,12 @@ def _on_dataset(board: Board, metric: Metric) -> dict[str, Cell]:
     }
 
 
+def suite_pages(boards: Sequence[BoardView]) -> dict[str, str]:
+    """Return the page of each suite, that of the first being the index; one page of all boards would open slowly."""
+    first, *others = dict.fromkeys(view.board.suite for view in boards) or [""]
+    return {first: INDEX, **{suite: f"suites/{file_name(suite)}.html" for suite in others}}
+
+
 def place_text(board: Board) -> str:
     """Return where a board's values come from, in words."""
     where = f"over {len(board.datasets)} datasets" if board.dataset is None else f"on {board.dataset}"
@@ -214,6 +230,12 @@ def place_text(board: Board) -> str:
 def is_decided(board: Board) -> bool:
     """Return whether a method was shown to be worse than another one: else all that have a place are first."""
     return any(entry.place not in (None, 1) for entry in board.entries)
+
+
+def is_distinction(board: Board) -> bool:
+    """Return whether at most half of the methods with a place share the first one: where most do, it says little."""
+    places = [entry.place for entry in board.entries if entry.place is not None]
+    return 0 < 2 * places.count(1) <= len(places)
 
 
 def is_partial(entry: Entry) -> bool:

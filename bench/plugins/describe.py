@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import textwrap
 from dataclasses import MISSING, Field, dataclass, fields
@@ -59,13 +60,21 @@ def options_of(plugin: object) -> list[Option]:
 def _option(field: "Field[Any]", plugin: object) -> Option:
     kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
     if kind == "Literal":
-        kind = " or ".join(repr(value) for value in field.type.__args__)  # type: ignore[union-attr]
+        kind = " or ".join(option_text(value) for value in field.type.__args__)  # type: ignore[union-attr]
     elif hasattr(field.type, "__args__"):
-        kind = str(field.type)
+        kind = re.sub(r"(?:[\w.]*Sequence|tuple)\[(\w+)(?:, \.\.\.)?\]", r"list of \1", str(field.type))
+        kind = kind.replace(" | None", " or none")
     # The inner method of a wrapper is named as a suite names it.
-    usual = field.default.name if isinstance(field.default, PluginSpec) else field.default
-    default = "" if field.default is MISSING else repr(usual)
+    usual = field.default.name if isinstance(field.default, PluginSpec) else option_text(field.default)
+    default = "" if field.default is MISSING else usual
     return Option(field.name, kind, default, comment(type(plugin), field.name))
+
+
+def option_text(value: Any) -> str:
+    """Return the value of an option as a suite file would have it; TOML has no word for none."""
+    if value is None:
+        return "none"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool | list | tuple) else str(value)
 
 
 def comment(cls: type[Any], option: str) -> str:

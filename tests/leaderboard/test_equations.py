@@ -4,7 +4,7 @@ from html import unescape
 import pytest
 from markupsafe import Markup
 
-from bench.leaderboard.equations import LETTERS, equation
+from bench.leaderboard.equations import LETTERS, equation, sentence
 from bench.metrics import catalogue
 from bench.plugins.describe import paragraphs
 from bench.plugins.registry import Registry
@@ -24,12 +24,27 @@ from tests.fixtures.results import HOSTILE
         ("length_scale and nll_mc stay", "length_scale and nll_mc stay"),
         ("`batch` rows", "<code>batch</code> rows"),
         ("W o (r s^T)", "<i>W</i> ∘ (<i>r</i> <i>s</i><sup>T</sup>)"),
+        ("layer l's weights", "layer <i>l</i>&#39;s weights"),
         ("q(w) is a point", "<i>q</i>(<i>w</i>) is a point"),
         ("sum_{s,t} m +- 3", "∑<sub>s,t</sub> <i>m</i> ± 3"),
     ],
 )
 def test_notation(source: str, shown: str) -> None:
     assert equation(source) == Markup(shown)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("is at least 1 - alpha, as sigma_l", "is at least 1 - <i>α</i>, as <i>σ</i><sub>l</sub>"),  # noqa: RUF001
+        ("s_k scales, w_SWA is the mean", "<i>s</i><sub>k</sub> scales, <i>w</i><sub>SWA</sub> is the mean"),
+        ("x^2 and prior^-2", "<i>x</i><sup>2</sup> and prior<sup>\u22122</sup>"),
+        ("learn_noise, nll_mc and mean-variance stay", "learn_noise, nll_mc and mean-variance stay"),
+        ("an alphabet, alpha-beta search, 3.pi", "an alphabet, alpha-beta search, 3.pi"),
+    ],
+)
+def test_letters_in_sentences(source: str, shown: str) -> None:
+    assert sentence(source) == Markup(shown)
 
 
 def test_equations_of_all_methods_and_metrics_keep_their_words_and_numbers() -> None:

@@ -127,7 +127,7 @@ def test_page_and_document_say_it_beside_the_verdict(store: Store, tmp_path: Pat
     write_leaderboard(store, tmp_path)
     page = (tmp_path / "index.html").read_text("utf-8")
     for method, words in (("a", "not shown for other rows (p = 0."), ("c", "also for other rows (p &lt; 0.001)")):
-        row = page.split(f'<tr data-find="{method} "')[-1].split("</tr>")[0]
+        row = page.split(f'data-v="{method}"')[-1].split("</tr>")[0]
         assert f'better<span class="small remark">{words}' in row
     assert 'better<span class="small remark">not tested for other rows</span>' in page
     (table,) = table_views(board_views(collect(store, metrics=["accuracy", "brier"]), {}), {})

@@ -132,7 +132,10 @@ def test_the_inner_method_of_a_wrapper_is_written_with_its_options_and_restored_
     registry = Registry([write_plugin("my_inner", INNER)])
     suite = load_suite(str(path))
     rows = rows_of(suite, registry, store)
-    assert method_summaries(rows, registry)["wrapped"].kind == "Split conformal prediction around my-inner"
+    assert (
+        method_summaries(rows, registry)["wrapped"].kind
+        == "Split conformal prediction around my-inner, coverages = [0.5]"
+    )
     text = suite_text(rows, 1)
     assert tomllib.loads(text)["methods"]["wrapped"]["method"] == {"name": "my-inner", "size": 4}
     path.write_text(text, "utf-8")

@@ -1,5 +1,6 @@
 import copy
 import json
+import tomllib
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from bench.errors import UserError
 from bench.leaderboard import collect
 from bench.leaderboard.document import schema
-from bench.leaderboard.pages import settings
+from bench.leaderboard.pages import settings, variants
 from bench.leaderboard.site import write_site
 from bench.plugins.describe import options_of
 from bench.plugins.registry import Registry
+from bench.spec.plugin import PluginSpec
 from bench.store.store import Store
 from bench.web.names import file_name
 from tests.fixtures.commands import Command
@@ -60,13 +62,13 @@ class Page(HTMLParser):
 @pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere(site: Path) -> None:
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
-    assert len(pages) == 3 + 9 + 5
+    assert len(pages) == 4 + 9 + 5  # two suites, reading and history; methods; datasets
     for path, page in pages.items():
         assert page.sources == []
         assert len(page.ids) == len(set(page.ids))
         for link in page.links:
             if link.startswith("https://"):  # a publication
-                assert link.startswith(("https://arxiv.org/abs/", "https://doi.org/10.")), link
+                assert link.startswith(("https://arxiv.org/abs/", "https://doi.org/10.", "https://icml.cc/")), link
                 continue
             name, _, anchor = link.partition("#")
             target = (path.parent / unquote(name)).resolve() if name else path
@@ -255,6 +257,22 @@ def test_a_default_is_not_the_value_that_was_given() -> None:
     made = {option.name: option.default for option in options_of(registry.make("method", "mc-dropout", {"rate": 0.77}))}
     assert made == usual
     assert "rate" in usual
+
+
+def test_options_stand_as_a_suite_file_has_them() -> None:
+    options = {one.name: (one.kind, one.default) for one in options_of(Registry().make("method", "laplace", {}))}
+    assert options["structure"] == ('"last-layer" or "kronecker" or "diagonal"', '"last-layer"')
+    assert options["prior_precision"] == ("float or none", "none")
+    assert options["precisions"][0] == "list of float"
+    written = tomllib.loads(f"precisions = {options['precisions'][1]}")["precisions"]
+    assert written == list(Registry().make("method", "laplace", {}).precisions)
+
+
+def test_the_page_of_a_variant_says_what_it_is_a_variant_of() -> None:
+    registry = Registry()
+    spec = PluginSpec("mcni-fixed", "built in", "1", {"alpha": 0.05, "noise_in": "test"})
+    assert variants("mcni-fixed", [spec], registry) == []
+    assert variants("in-draws", [spec, spec], registry) == [("mcni-fixed", (("noise_in", '"test"', '"both"'),))]
 
 
 def test_suites_with_the_same_options_share_a_column() -> None:

@@ -85,6 +85,17 @@ def test_a_narrow_interval_is_never_highlighted(store: Store) -> None:
     assert not any(cell.won for line in overall.lines for cell in line.places)
 
 
+def test_a_first_place_that_most_methods_share_is_not_highlighted(store: Store) -> None:
+    names = ["a", "b", "c", "d"]
+    worse = {"a": 0, "b": 0, "c": 0, "d": 10}
+    noise = steps(names, gap=0.0)
+    fill(store, lambda *place: noise(*place) + worse[place[1]], methods=names)
+    (view,) = (one for one in board_views(collect(store), {}) if not one.overall)
+    assert [line.place for line in view.lines] == ["1", "1", "1", "4"]
+    assert (view.decided, view.leads) == (True, False)
+    assert [view.shared(line) for line in view.lines] == [2, 2, 2, 0]
+
+
 def test_history_has_every_point_and_its_change(shown_board: Leaderboard) -> None:
     files = view_files(shown_board, [], [])
     rows = read(files["data/history.csv"])

@@ -9,7 +9,7 @@ from PIL import Image
 
 from bench.plugins.registry import Registry
 from bench.store.bank import kept_files, read_predictions
-from tools.gallery import Shown, compressed, readme, section_line
+from tools.gallery import LEAST_HEIGHT, MARGIN, MOST_HEIGHT, Shown, compressed, readme, section_line, whole_blocks
 from tools.gallery_results import ARRAYS, SUITES, WITH_PREDICTIONS, unpacked
 from tools.pages import built_in
 
@@ -53,11 +53,20 @@ def test_the_results_are_those_of_the_commands() -> None:
     assert {cell["seed"] for cell in with_arrays} == set(range(ARRAYS["gallery"]))
 
 
-def test_a_compressed_picture_keeps_its_size_and_its_colours() -> None:
+def test_a_compressed_picture_keeps_its_content_and_its_colours() -> None:
     pixels = np.full((60, 80, 3), 255, dtype=np.uint8)
-    pixels[20:22] = (1, 115, 178)  # a thin line
+    pixels[20:25, :60] = (1, 115, 178)
+    pixels[0] = 0  # a line across the page
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, "PNG")
     small = Image.open(io.BytesIO(compressed(content.getvalue())))
     assert small.mode == "P"
-    assert np.array_equal(np.asarray(small.convert("RGB")), pixels)
+    assert np.array_equal(np.asarray(small.convert("RGB")), pixels[:, : 60 + MARGIN])  # without the empty side
+
+
+def test_a_picture_ends_where_a_block_does() -> None:
+    for bottoms in ([40, 300, 900, 1200], [40, 300, 1400, 1500], [40, 200], [40, 1000], [40, 600, 990, 1010]):
+        height = whole_blocks(bottoms)
+        assert height in bottoms
+        assert height == bottoms[-1] or height >= LEAST_HEIGHT
+        assert height <= MOST_HEIGHT or max(b for b in bottoms if b < height) < LEAST_HEIGHT

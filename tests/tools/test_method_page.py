@@ -52,7 +52,7 @@ def test_a_card_tells_everything() -> None:
     for said in (
         "## thrice\n\nThree passes.\n\nThree passes at once.\n\n```text\nf = a + b + c\n```\n\nNobody 1999.\n\n- ",
         "- option `level`: float, default 0.5; of the noise\n",
-        "- option `law`: 'gaussian' or 'uniform', default 'gaussian'",
+        '- option `law`: "gaussian" or "uniform", default "gaussian"',
         "- search `level`: 0.1, 0.5",
         "- skips images: made for tables",
         "- trains all epochs",

@@ -34,7 +34,8 @@
 
   // The index: one view at a time. Every choice offers only what the choices before it leave.
   const FEW = 6; // columns that are shown of a table until a reader chooses
-  const order = ["suite", "task", "dataset", "metric", "device"];
+  const order = ["task", "dataset", "metric", "device"], suite = form.elements.suite;
+  const here = Array.from(suite.options).find((one) => one.defaultSelected).value;
   const words = {
     dataset: (view) => view.dataset.dataset || "all datasets",
     metric: (view) => view.dataset.metricName,
@@ -52,8 +53,7 @@
       }
       select.replaceChildren(...Array.from(options, ([value, text]) => new Option(text, value)));
       if (options.has(wanted)) select.value = wanted;
-      select.closest("label").hidden = (name === "suite" || name === "task") && options.size < 2 &&
-        new Set(views.map((view) => view.dataset[name])).size < 2;
+      select.closest("label").hidden = name === "task" && new Set(views.map((view) => view.dataset[name])).size < 2;
       left = left.filter((view) => view.dataset[name] === select.value);
     }
     chosen = left[0];
@@ -71,7 +71,7 @@
     const wanted = form.elements.find.value.trim().toLowerCase();
     let count = 0;
     for (const line of chosen.querySelector("tbody").rows) {
-      line.hidden = wanted !== "" && !line.dataset.find.toLowerCase().includes(wanted);
+      line.hidden = wanted !== "" && !line.querySelector("th").textContent.toLowerCase().includes(wanted);
       count += !line.hidden;
     }
     return count;
@@ -100,7 +100,7 @@
     }));
   }
   function save() {
-    const state = new URLSearchParams(order.map((name) => [name, form.elements[name].value]));
+    const state = new URLSearchParams(["suite", ...order].map((name) => [name, form.elements[name].value]));
     const wanted = form.elements.find.value.trim();
     if (wanted) state.set("find", wanted);
     if (sorting) state.set("sort", sorting);
@@ -123,6 +123,11 @@
     // A link of another page names a view by its id, which also works without this script.
     const named = views.find((view) => "#" + view.id === location.hash);
     const state = named ? new URLSearchParams(order.map((name) => [name, named.dataset[name]])) : read();
+    const elsewhere = Array.from(suite.options).find((one) => one.value === state.get("suite") && one.value !== here);
+    if (elsewhere) {
+      location.replace(elsewhere.dataset.page + "#" + state);
+      return;
+    }
     form.elements.find.value = state.get("find") || "";
     sorting = state.get("sort") || "";
     columns = state.has("columns") ? state.get("columns").split(" ") : null;
@@ -147,6 +152,15 @@
     show(true);
     Array.from(boxes.querySelectorAll("input")).find((box) => box.value === key).focus();
   });
+  // Every suite has a page of its own; what was searched for is kept.
+  suite.closest("label").hidden = suite.options.length < 2;
+  suite.addEventListener("change", () => {
+    const state = new URLSearchParams([["suite", suite.value]]), wanted = form.elements.find.value.trim();
+    if (wanted) state.set("find", wanted);
+    location.href = suite.selectedOptions[0].dataset.page + "#" + state;
+    suite.value = here; // for a reader who comes back
+  });
+  suite.value = here; // a browser may have kept another one
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   order.forEach((name) => form.elements[name].addEventListener("change", () => show(true)));

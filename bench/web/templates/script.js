@@ -14,6 +14,8 @@
   }));
 
   // Sorting: values are in data-v, or else the text of the cell; a row without a value stays last, whatever the direction.
+  // Equal values keep the order of the page, whatever was sorted before: an address that names a column shows one order.
+  const places = new WeakMap();
   function sort(header, down) {
     const row = header.parentElement, column = Array.prototype.indexOf.call(row.children, header);
     const body = header.closest("table").tBodies[0];
@@ -22,7 +24,8 @@
       return text === "" ? null : Number.isNaN(Number(text)) ? text : Number(text);
     };
     const sign = down ? -1 : 1;
-    const lines = Array.from(body.rows).map((line) => ({ line, own: value(line) }));
+    if (!places.has(body)) places.set(body, Array.from(body.rows));
+    const lines = places.get(body).map((line) => ({ line, own: value(line) }));
     lines.sort((a, b) => {
       if (a.own === null || b.own === null) return (a.own === null) - (b.own === null);
       if (typeof a.own === "number" && typeof b.own === "number") return sign * (a.own - b.own);
