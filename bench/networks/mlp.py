@@ -24,9 +24,10 @@ class MLP(nn.Module):
     def forward(self, x: Tensor, hidden: Hidden = unchanged) -> Tensor:
         """Return the outputs `[rows, outputs]`."""
         x = x.flatten(1)
-        for layer in self.layers[:-1]:
+        *inner, last = self.layers  # a slice would be a new module, which takes as long as a small layer
+        for layer in inner:
             x = hidden(activated(self.activation, layer(x)))
-        outputs: Tensor = self.layers[-1](x)
+        outputs: Tensor = last(x)
         return outputs
 
 

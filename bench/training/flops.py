@@ -1,6 +1,6 @@
 """The cost of training and drawing: bytes and floating-point operations, counted on one call, not timed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,8 +43,23 @@ class _Work(TorchDispatchMode):
             if isinstance(tensor, Tensor):
                 self.written += tensor.numel() * tensor.element_size()
         if (count := flop_registry.get(func.overloadpacket)) is not None:
-            self.flops += count(*args, **(kwargs or {}), out_val=result)
+            self.flops += _flops(count, args, kwargs or {}, result)
         return result
+
+
+def _flops(count: Callable[..., int], args: Sequence[Any], named: Mapping[str, Any], result: Any) -> int:
+    """Return the floating-point operations of a call, by a formula of torch."""
+    of_shapes = getattr(count, "__wrapped__", None)
+    if of_shapes is None or not isinstance(result, Tensor):
+        return count(*args, **named, out_val=result)
+    # Torch's wrapper looks for tensors in nested arguments, which takes longer than a draw of a small layer.
+    shapes = [_shape(value) for value in args]
+    found: int = of_shapes(*shapes, **{name: _shape(value) for name, value in named.items()}, out_shape=result.shape)
+    return found
+
+
+def _shape(value: Any) -> Any:
+    return value.shape if isinstance(value, Tensor) else value
 
 
 def count_work(call: Callable[[], object]) -> tuple[int, float]:

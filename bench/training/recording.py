@@ -9,7 +9,7 @@ stay valid and are not repeated, nor is what depends on nothing that changes.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 Repeat = Callable[[], None]
 Step = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any]]
+Layout = tuple[tuple[int, ...], tuple[int, ...], int]  # shape, strides, and how many numbers past an aligned one
 
 ATEN = torch.ops.aten
 # Products, and the same with a sum: written at once they take less time than one after the other.
@@ -26,6 +27,7 @@ WITH_SUM = {ATEN.bmm.default: ATEN.baddbmm, ATEN.mm.default: ATEN.addmm}
 # one with more of them: such draws would depend on the size of the parts in which they are made.
 FEWEST_CHANGING = 16
 BLOCK_OF_ROWS = 4  # a product of one column computes so many rows at once, and the rest at the end in another way
+ALIGNED = 64  # bytes: memory that torch allocates begins at multiples of it
 UNKNOWN = 0  # the memory of a tensor that has several parts
 # Operations whose results do not follow from the shapes of their arguments, or are numbers of Python.
 UNREPEATABLE = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.nondeterministic_seeded}
@@ -65,29 +67,48 @@ class _Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
-        at_once = self._sum_at_once(args) if func is ATEN.add_.Tensor and not named else None
+        sums_product = func is ATEN.add_.Tensor and not named and self._adds_to_product(*args)
         result = func(*args, **named)
-        same = at_once is not None and torch.equal(at_once, args[0].reshape(-1, at_once.shape[-1])[: len(at_once)])
         results, reads = _tensors(result), _memory(args) | _memory(named.values())
         overwrites = _memory(args[place] if place < len(args) else named.get(name) for place, name in _written(func))
-        self.all.append(_Operation(func, args, named, results, reads, overwrites, _memory(results) - reads, same))
+        self.all.append(
+            _Operation(func, args, named, results, reads, overwrites, _memory(results) - reads, sums_product)
+        )
         return result
 
-    def _sum_at_once(self, arguments: Sequence[Tensor]) -> Tensor | None:
-        """Return the first rows of a product with the sum that is about to be added to it, computed in one operation.
-
-        Libraries round differently where a product has many columns: they add to the result after each block of them.
-        """
-        target, summand = arguments
+    def _adds_to_product(self, target: Tensor, summand: Any) -> bool:
+        """Return whether the product before is what is added to, and both at once give the same bits."""
         product = next((each for each in reversed(self.all) if each.makes or each.overwrites), None)
         if product is None or product.function not in WITH_SUM or not _fits(product.results[0], target, summand):
-            return None
-        left, right = product.arguments
-        few = max(2, len(left) // 4)  # enough for the kernel of the whole product
-        if left.ndim == 3:
-            right, summand = right[:few], summand[:few] if summand.ndim == 3 and len(summand) > 1 else summand
-        found: Tensor = WITH_SUM[product.function].default(summand, left[:few], right)
-        return found.reshape(-1, found.shape[-1])
+            return False
+        layouts = (_layout(tensor) for tensor in (*product.arguments, summand))
+        return _rounds_alike(product.function, summand.dtype, *layouts)
+
+
+def _layout(tensor: Tensor) -> Layout:
+    return tuple(tensor.shape), tensor.stride(), tensor.data_ptr() % ALIGNED // tensor.element_size()
+
+
+@lru_cache(1024)
+def _rounds_alike(product: Any, dtype: torch.dtype, left: Layout, right: Layout, summand: Layout) -> bool:
+    """Return whether a product with a sum has the same bits in one operation as in two, tried on random numbers.
+
+    Libraries round differently where a product has many columns: they add to the result after each block of them. What
+    they do follows from the layouts alone, so one trial serves all draws of a process.
+    """
+    source = torch.Generator().manual_seed(0)
+    few = max(2, left[0][0] // 4)  # enough for the kernel of the whole product
+
+    def first(layout: Layout, batched: bool) -> Tensor:
+        shape, strides, begin = layout
+        if batched and shape[0] > 1:
+            shape = (min(few, shape[0]), *shape[1:])
+        length = begin + 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        return torch.randn(length, dtype=dtype, generator=source).as_strided(shape, strides, begin)
+
+    one_each = len(left[0]) == 3  # of the matrices
+    a, b, c = first(left, True), first(right, one_each), first(summand, one_each and len(summand[0]) == 3)
+    return torch.equal(product(a, b).add_(c), WITH_SUM[product].default(c, a, b))
 
 
 def _fits(product: Tensor, target: Tensor, summand: Any) -> bool:
@@ -191,5 +212,10 @@ def _tensors(value: Any) -> list[Tensor]:
 
 def _memory(values: Iterable[Any]) -> set[int]:
     """Return the identity of the memory of all tensors in some values."""
-    tensors = (tensor for each in values for tensor in _tensors(each))
-    return {tensor.untyped_storage()._cdata if tensor.layout is torch.strided else UNKNOWN for tensor in tensors}
+    found = set[int]()
+    for each in values:
+        if isinstance(each, Tensor):
+            found.add(each.untyped_storage()._cdata if each.layout is torch.strided else UNKNOWN)
+        elif isinstance(each, (list, tuple)):
+            found |= _memory(each)
+    return found

@@ -76,6 +76,17 @@ def test_a_product_with_a_sum_keeps_its_bits(columns: int, folded: bool) -> None
     assert torch.equal(output, expected)
 
 
+def test_the_values_of_the_first_call_do_not_decide_whether_a_sum_fits_into_its_product() -> None:
+    weights, x = torch.randn(3, 50, 400, generator=SOURCE), torch.randn(3, 200, 400, generator=SOURCE)
+    bias = torch.zeros(3, 1, 50)  # added in either way it gives the same bits
+    with torch.no_grad():
+        output, repeat = record(lambda: (x @ weights.transpose(1, 2)).add_(bias), [x, bias])
+        assert repeat is not None
+        bias.normal_(generator=SOURCE)
+        repeat()
+    assert torch.equal(output, x @ weights.transpose(1, 2) + bias)
+
+
 def test_what_writes_into_a_tensor_that_was_there_before_is_not_repeated() -> None:
     noise = torch.randn(6, 5, generator=SOURCE)
     output, repeat = record(lambda: TARGET.add_(noise) * 2, [noise])
