@@ -19,6 +19,8 @@ WIDE, WIDE_NAME, WORDS, BESIDE_WIDE = 48, 26, 24, 14
 OWN_SCRIPT = files("bench.report") / "templates" / "report.js"  # makes what the shared script then serves
 SENTENCE = 60  # characters from which on facts are sentences, one below the other
 LONG_FACT = 11  # characters that do not fit beside each other at full size
+DIRECTION = re.compile("[↓↑→]")  # in the name of a column: it holds a metric
+FEWER = re.compile(r"\(\d[\d,]* of \d[\d,]*\)")  # beside a mean or a method: fewer repeats than others have
 
 # How verdicts are tinted: the words of each tone; the word itself says it too.
 TONES = {
@@ -63,7 +65,7 @@ def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, A
         caption, path = block.table.caption, f"tables/{block.name}"
         links = [_link("CSV", f"{path}.csv", caption), _link("LaTeX", f"{path}.tex", caption)]
         # Columns of metrics, which are known by the direction in which they are better, can be hidden.
-        metrics = sum(bool(re.search("[↓↑→]", name)) for name in block.text.header)
+        metrics = sum(bool(DIRECTION.search(name)) for name in block.text.header)
         about = {"caption": caption, "folded": block.table.folded, "files": links, "columns": metrics > 2}
         return {"kind": "table", **about, **table_cells(block.text, block.table.asides)}
     image = block.image
@@ -83,11 +85,18 @@ def _link(name: str, path: str, of: str) -> dict[str, str]:
 
 
 def table_cells(table: TextTable, asides: Mapping[str, str] = MappingProxyType({})) -> Mapping[str, Any]:
-    """Return header and rows of a table with the classes of their cells; columns beside the results have a note."""
+    """Return header and rows of a table with the classes of their cells; columns beside the results have a note.
+
+    Means over fewer repeats are not compared with others: whoever sorts by a metric finds them behind, in their order.
+    """
     most = BESIDE_WIDE if any(len(text) > WIDE for row in table.rows for text in row[1:]) else WORDS
+    metrics = [bool(DIRECTION.search(name)) for name in table.header]
     rows = [
         [
-            _cell(text, (r, c) in table.bold, c == 0, table.numeric[c], most, table.header[c] in asides)
+            {
+                **_cell(text, (r, c) in table.bold, c == 0, table.numeric[c], most, table.header[c] in asides),
+                "apart": metrics[c] and bool(FEWER.search(row[0]) or FEWER.search(text)),
+            }
             for c, text in enumerate(row)
         ]
         for r, row in enumerate(table.rows)

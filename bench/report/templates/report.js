@@ -12,7 +12,8 @@
     return plain === "–" ? "" : plain;
   }
 
-  // Header cells become buttons; the values of a column are read when it is sorted for the first time.
+  // Header cells become buttons; the values of a column are read when it is sorted for the first time. The page itself gives
+  // means over fewer repeats an empty value: they stay last, in their order.
   document.querySelectorAll("main table").forEach((table) => {
     if (table.tBodies[0].rows.length < 2) return;
     Array.from(table.tHead.rows[0].cells).forEach((header, column) => {
