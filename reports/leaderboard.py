@@ -96,9 +96,10 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     shown = numbers[["method", "mean", "standard deviation"]].rename(columns={"mean": value})
     shown["method"] = [method + note for method, note in zip(shown["method"], fewer, strict=True)]
     caption = (
-        f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places; "
-        f"(n of m): a method with a value in n of the m repeats that any method has is last, because {WHY}"
+        f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places"
     )
+    if any(fewer):
+        caption += f"; (n of m): a method with a value in n of the m repeats that any method has is last, because {WHY}"
     paper = f"`{metric.name}` {arrow(metric)} on `{datasets[0]}`: mean and standard deviation over the repeats."
     return [Table(caption, shown, name=f"leaderboard-{metric.name}", numbers=numbers, paper_caption=paper)]
 

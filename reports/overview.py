@@ -12,7 +12,7 @@ from bench.reports._cell_warnings import warning_blocks
 from bench.reports._choice import QUESTION, choice
 from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
-from bench.reports._forest import forest
+from bench.reports._forest import forests
 from bench.reports._headline import headlines
 from bench.reports._lost_cells import LACKING
 from bench.reports._page_tests import page_tests
@@ -68,8 +68,8 @@ def _task(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
 
 def _figures(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
     base = _baseline(results, own)
-    figure = forest(f"forest{ending}", base, own) if base else None
-    return [*([figure] if figure is not None else []), *_cost_blocks(results, own, _datasets(own), ending)]
+    figures = forests(f"forest{ending}", base, own) if base else []
+    return [*figures, *_cost_blocks(results, own, _datasets(own), ending)]
 
 
 def _datasets(own: Sequence[Board]) -> list[str]:

@@ -31,6 +31,26 @@
     });
   });
 
+  // What goes on to the right says so in words, while it does.
+  const beyond = Array.from(document.querySelectorAll("main .scroll"), (region) => {
+    const note = document.createElement("p");
+    note.className = "beyond";
+    note.hidden = true;
+    region.before(note);
+    return { region, note };
+  });
+  const tell = () => {
+    const widths = beyond.map((one) => one.region.scrollWidth > one.region.clientWidth + 1); // all are measured before one changes
+    beyond.forEach((one, place) => {
+      const table = one.region.querySelector("table");
+      one.note.textContent = widths[place] ? "Wider than the page: scroll it to the right" + (table && table.closest("[data-columns]") ? ", or hide columns below it." : ".") : "";
+      one.note.hidden = !widths[place];
+    });
+  };
+  tell();
+  addEventListener("resize", tell);
+  document.addEventListener("toggle", tell, true);
+
   // Methods: a table that names them in a column, and points of figures whose words begin with one.
   const named = Array.from(document.querySelectorAll("main table")).flatMap((table) => {
     const column = Array.from(table.tHead.rows[0].cells).findIndex((cell) => ["method", "variant"].includes(cell.textContent.trim()));
