@@ -142,14 +142,18 @@ def _table(
     columns = ["method", "metric", "value", "95 % low", "95 % high", "difference", "difference low"]
     columns += ["difference high", "datasets better", "datasets worse", "datasets tested"]
     more = [about_draws([board.metric for board in own]), explained(scaled) if scaled is not None and asides else ""]
-    caption = " ".join([_caption(results, own, base), *(text for text in more if text)])
+    caption, paper = (
+        " ".join([_caption(results, own, base, quote), *(text for text in more if text)]) for quote in ("", "`")
+    )
     tidy = pd.DataFrame(numbers, columns=columns)
-    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, asides=asides)
+    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, paper_caption=paper, asides=asides)
 
 
-def _caption(results: Results, own: Sequence[Board], base: str | None) -> str:
-    datasets = _datasets(own)
-    seeds = results.cells[results.cells["dataset"].isin(datasets)]["seed"].nunique()
+def _caption(results: Results, own: Sequence[Board], base: str | None, quote: str = "") -> str:
+    """Return the caption; with a backquote around names, a paper prints their titles."""
+    datasets = [f"{quote}{dataset}{quote}" for dataset in _datasets(own)]
+    seeds = results.cells[results.cells["dataset"].isin(_datasets(own))]["seed"].nunique()
+    base = f"{quote}{base}{quote}" if base is not None else None
     where = datasets[0] if len(datasets) == 1 else f"Mean over {len(datasets)} datasets ({', '.join(datasets)})"
     text = f"{where}, {plural(seeds, 'seed')}, with 95 % intervals, sorted by the first metric. Bold: the best mean."
     if not all(one.whole for board in own for one in board.standings.values()):

@@ -50,6 +50,19 @@ def test_parts_that_scroll_are_reached_by_the_keyboard(open_page: Open, report: 
             assert region.evaluate("(one) => document.activeElement === one")
 
 
+def test_what_is_wider_than_the_page_says_so_while_it_is(open_page: Open, report: Path) -> None:
+    """A note stands before every part that goes on to the right, and before no other."""
+    measured = """() => Array.from(document.querySelectorAll("main .scroll")).filter((one) => one.checkVisibility())
+        .map((one) => [one.scrollWidth > one.clientWidth + 1, one.previousElementSibling.checkVisibility()])"""
+    for width in (PHONE, 1280):
+        page = open_page(report / "index.html", width=width).page
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        page.wait_for_function(f"() => ({measured})().every(([wide, told]) => wide === told)")
+        found = page.evaluate(measured)
+        assert {wide for wide, _ in found} == {True, False}
+        assert all(wide == told for wide, told in found)
+
+
 def test_light_and_dark(open_page: Open, report: Path) -> None:
     light = background(open_page(report / "index.html", scheme="light").page)
     dark = background(open_page(report / "index.html", scheme="dark").page)

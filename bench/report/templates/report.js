@@ -31,25 +31,26 @@
     });
   });
 
-  // What goes on to the right says so in words, while it does.
-  const beyond = Array.from(document.querySelectorAll("main .scroll"), (region) => {
+  // What goes on to the right says so in words, while it does; it is measured whenever it or its content changes its size.
+  const notes = new Map();
+  const observer = new ResizeObserver((entries) => {
+    const regions = new Set(entries.map((entry) => entry.target.closest(".scroll")));
+    const wide = Array.from(regions, (region) => [region, region.scrollWidth > region.clientWidth + 1]); // before any change
+    wide.forEach(([region, goesOn]) => {
+      const hint = region.closest("[data-columns]") ? ", or hide columns below it." : ".";
+      notes.get(region).textContent = goesOn ? "Wider than the page: scroll it to the right" + hint : "";
+      notes.get(region).hidden = !goesOn;
+    });
+  });
+  document.querySelectorAll("main .scroll").forEach((region) => {
     const note = document.createElement("p");
     note.className = "beyond";
     note.hidden = true;
     region.before(note);
-    return { region, note };
+    notes.set(region, note);
+    observer.observe(region);
+    observer.observe(region.firstElementChild);
   });
-  const tell = () => {
-    const widths = beyond.map((one) => one.region.scrollWidth > one.region.clientWidth + 1); // all are measured before one changes
-    beyond.forEach((one, place) => {
-      const table = one.region.querySelector("table");
-      one.note.textContent = widths[place] ? "Wider than the page: scroll it to the right" + (table && table.closest("[data-columns]") ? ", or hide columns below it." : ".") : "";
-      one.note.hidden = !widths[place];
-    });
-  };
-  tell();
-  addEventListener("resize", tell);
-  document.addEventListener("toggle", tell, true);
 
   // Methods: a table that names them in a column, and points of figures whose words begin with one.
   const named = Array.from(document.querySelectorAll("main table")).flatMap((table) => {
