@@ -12,7 +12,8 @@ from bench.reports._page_tests import SETTINGS
 from bench.reports._standings import Board, Estimate, Standing
 from bench.reports._words import arrow, decimals, rounded
 
-MOST_NAMED = 4  # methods of one sentence; the table has all
+MOST_NAMED, MOST_OF_MANY = 4, 2  # methods of one sentence, and where there are many; the table has all
+MANY = 12  # methods from which on sentences are short
 FEWEST = 5  # repeats, below which nothing is tested
 NOTABLE = 1.25  # times the baseline's cost, from which on a sentence tells it
 
@@ -71,14 +72,15 @@ def _listed(
     board: Board, names: Sequence[str], word: str, compared: Mapping[str, Standing], costs: Mapping[str, MethodCost]
 ) -> str:
     told = []
-    for method in names[:MOST_NAMED]:
+    most = MOST_NAMED if len(board.standings) < MANY else MOST_OF_MANY
+    for method in names[:most]:
         one, facts = compared[method], []
         if len(board.datasets) > 1:
             facts.append(_where(board, one, word))
         facts.append(_change(board, one))
         facts += [_cost(costs.get(method))] if _cost(costs.get(method)) else []
         told.append(f"{method} ({', '.join(facts)})")
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(told) + more
 
 

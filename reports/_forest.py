@@ -12,40 +12,52 @@ from bench.reports._standings import Board, Estimate, Standing
 from bench.reports._words import arrow, verdict_word
 
 COLOURS = {"better": style.BETTER, "worse": style.WORSE}  # of verdicts; EVEN of the others
+MANY = 14  # methods from which on a row of panels is a figure
 FAR = 3.0  # times the typical reach of a panel's intervals: what lies beyond is drawn at the edge
 COLUMNS = ["metric", "method", "dataset", "gain", "95 % low", "95 % high", "verdict"]
 Row = tuple[str, str, str, float, float, float, str]
 
 
-def forest(name: str, baseline: str, boards: Sequence[Board]) -> Figure | None:
-    """Return the figure of one task's boards; None where nothing is compared with the baseline."""
+def forests(name: str, baseline: str, boards: Sequence[Board]) -> list[Figure]:
+    """Return the figure of one task's boards, none where nothing is compared with the baseline.
+
+    With many methods every row of panels is a figure of its own, which fits half a printed page.
+    """
     drawn = [board for board in boards if any(one.difference for one in board.standings.values())]
-    if not drawn:
-        return None
     methods = [m for m in dict.fromkeys(m for board in drawn for m in board.standings) if m != baseline]
-    methods = drawn[0].order(methods)  # as in the table
-    numbers: list[Row] = []
-    with style.house_style():
-        most = 3 if len(drawn) != 4 else 2
-        height = max(1.7, 0.75 + 0.25 * len(methods))
-        figure, axes = style.panels(len(drawn), width=3.6 if most == 3 else 5.0, height=height, most=most, sharey=True)
-        for axis, board in zip(axes, drawn, strict=True):
-            numbers += _panel(axis, board, methods)
-    data = pd.DataFrame(numbers, columns=COLUMNS)
+    methods = drawn[0].order(methods) if drawn else []  # as in the table
+    most = 3 if len(drawn) != 4 else 2
+    each = most if len(methods) > MANY else max(len(drawn), 1)
+    groups = [drawn[first : first + each] for first in range(0, len(drawn), each)]
     several = any(len(board.datasets) > 1 for board in drawn)
     shape = (
         "Diamonds: the mean over datasets with its 95 % interval; circles: single datasets"
         if several
         else "Circles: the mean with its 95 % interval"
     )
-    caption = (
-        f"Gain over {style.title(baseline)} by each metric, on the same splits and seeds; to the right of 0 the method "
-        "is better. "
-        f"{shape}, filled where a test shows the difference after correction (blue: better, orange: worse), open grey "
-        "where none does. An arrow at the edge: beyond the axis. "
-        f"{_finding(drawn)}"
-    )
-    return Figure(name, caption, figure, data)
+    figures = []
+    for number, group in enumerate(groups, start=1):
+        caption = (
+            f"Gain over {style.title(baseline)} by each metric, on the same splits and seeds; to the right of 0 the "
+            f"method is better. {shape}, filled where a test shows the difference after correction (blue: better, "
+            "orange: worse), open grey where none does. An arrow at the edge: beyond the axis. "
+            if number == 1
+            else f"The same by {' and '.join(style.title(board.metric.name) for board in group)}. "
+        )
+        own = f"{name}-{number}" if number > 1 else name
+        figures.append(_figure(own, caption + _finding(group), group, methods, most))
+    return figures
+
+
+def _figure(name: str, caption: str, boards: Sequence[Board], methods: Sequence[str], most: int) -> Figure:
+    numbers: list[Row] = []
+    with style.house_style():
+        height = max(1.7, 0.75 + 0.25 * len(methods))
+        width = 3.6 if most == 3 else 5.0
+        figure, axes = style.panels(len(boards), width=width, height=height, most=most, sharey=True)
+        for axis, board in zip(axes, boards, strict=True):
+            numbers += _panel(axis, board, methods)
+    return Figure(name, caption, figure, pd.DataFrame(numbers, columns=COLUMNS))
 
 
 def _panel(axis: Axes, board: Board, methods: Sequence[str]) -> list[Row]:

@@ -52,7 +52,7 @@ def same_time(claim: Claim, held: Held) -> Judged:
     for draws, a, b in product(claim["draws"], claim["method"], claim["over"]):
         found = _rounds(held, a, draws), _rounds(held, b, draws)
         if not all(found):
-            return not_run(f"times of {a} and {b} at T = {draws}", held)
+            return not_run(f"times round by round of {a} and {b} at T = {draws}", held)
         for dataset in found[0].keys() & found[1].keys():
             quotient = _quotient(found[0][dataset], found[1][dataset])
             name = f"{a} / {b} at T = {draws}"
@@ -78,7 +78,7 @@ def time_ratio(claim: Claim, held: Held) -> Judged:
     for method in claim["method"]:
         times = _rounds(held, method, most), _rounds(held, method, few)
         if not all(times):
-            return not_run(f"times of {method} at T = {few} and {most}", held)
+            return not_run(f"times round by round of {method} at T = {few} and {most}", held)
         for dataset in times[0].keys() & times[1].keys():
             quotient = _quotient(times[0][dataset], times[1][dataset])
             if quotient is None or quotient.rounds < FEWEST:

@@ -43,6 +43,11 @@ def _of(results: Results, rows: pd.DataFrame, method: object, seeds: int) -> Pre
     return Predicted(str(rows["dataset"].iloc[0]), str(method), known) if known else None
 
 
+def has_curves(results: Results) -> bool:
+    """Return whether predictions are stored beside the values; an export of values has none, and no figure of them."""
+    return next(predictions(results, 1, 1), None) is not None
+
+
 def left_out(results: Results, drawn: int) -> str:
     """Return in words how many datasets are not in a figure."""
     cells = results.cells[results.cells["status"] == "ok"]

@@ -138,7 +138,8 @@ def rounded(value: float, places: int, *, sign: bool = False) -> str:
 def with_spread(mean: float, spread: float, places: int) -> str:
     """Return "mean ± standard deviation" with so many decimal places, more where the deviation needs them; or a mean.
 
-    `places` are those of a column, by `decimals`, so that its points align.
+    `places` are those of a column, by `decimals`, so that its points align; a deviation much larger than others has
+    fewer, for four digits at most.
     """
     if math.isinf(mean):
         return str(mean)
@@ -147,4 +148,6 @@ def with_spread(mean: float, spread: float, places: int) -> str:
     own = decimals([spread], ()) if spread else places
     if float(f"{spread:.{places}f}") == 0 < float(f"{spread:.{own}f}"):
         places = own
+    if spread:
+        places = min(places, max(3 - math.floor(math.log10(spread)), 0))
     return f"{rounded(mean, places)} ± {rounded(spread, places)}"

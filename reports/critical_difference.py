@@ -11,6 +11,7 @@ from bench.api import Figure, Metric, Report, Results, Section, Text, plural, st
 from bench.reports._rankings import ranked_metrics, rankings
 from bench.reports._words import arrow, probability
 
+MOST_NAMED = 6  # methods of a caption
 STEP = 0.3  # inches from one name to the next
 WIDTH, MARGIN = 8.4, 2.45  # inches of the figure, and of the longest name beside the ranks
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
@@ -54,12 +55,13 @@ def _figure(metric: Metric, ranking: stats.Ranking) -> Figure:
         figure.text(0.01, 1 - 0.16 / height, title, weight="bold", va="center", parse_math=False)
     rows = [(one.method, one.average_rank, one.groups or "–") for one in ranking.methods]
     data = pd.DataFrame(rows, columns=["method", "average rank", "group"])
-    order = ", ".join(f"{style.title(one.method)} {one.average_rank:.2f}" for one in ranking.methods[:6])
+    order = ", ".join(f"{style.title(one.method)} {one.average_rank:.2f}" for one in ranking.methods[:MOST_NAMED])
+    more = f" and {names - MOST_NAMED} more" if names > MOST_NAMED else ""
     caption = (
         f"{style.title(metric.name)}: average ranks over {plural(len(ranking.datasets), 'dataset')}, CD "
         f"{ranking.critical_difference:.2f} at level {ranking.settings.alpha:.3g}; Friedman p "
         f"{probability(ranking.friedman[1])}, Iman-Davenport p {probability(ranking.iman_davenport[1])}. From the "
-        f"best: {order}{' ...' if names > 6 else ''}."
+        f"best: {order}{more}."
     )
     return Figure(f"critical-difference-{metric.name}", caption, figure, data)
 

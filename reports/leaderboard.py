@@ -87,14 +87,21 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     table = stats.repeat_means(finite, results.cells).droplevel(["dataset", "metric"]).reindex(rows["method"].unique())
     losses = table["mean"].map(metric.loss).to_numpy()
     table = table.iloc[np.lexsort((losses, table["due"] - table["finite"]))].rename_axis("method").reset_index()
-    table = table.rename(columns={"deviation": "standard deviation", "finite": "repeats", "due": "of all"})
-    table = table[["method", "mean", "standard deviation", "repeats", "of all"]]
+    fewer = [
+        f"\n({own:g} of {all_of:g})" * (own < all_of) for own, all_of in zip(table["finite"], table["due"], strict=True)
+    ]
+    value = f"{metric.name} {arrow(metric)}"
+    numbers = table.rename(columns={"deviation": "standard deviation", "finite": "repeats", "due": "of all"})
+    numbers = numbers[["method", "mean", "standard deviation", "repeats", "of all"]]
+    shown = numbers[["method", "mean", "standard deviation"]].rename(columns={"mean": value})
+    shown["method"] = [method + note for method, note in zip(shown["method"], fewer, strict=True)]
     caption = (
-        f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places; "
-        f"methods without a value in every repeat that any method has are last, because {WHY}"
+        f"{metric.name} {arrow(metric)} on {datasets[0]}, the only dataset that has it: by the mean, without places"
     )
+    if any(fewer):
+        caption += f"; (n of m): a method with a value in n of the m repeats that any method has is last, because {WHY}"
     paper = f"`{metric.name}` {arrow(metric)} on `{datasets[0]}`: mean and standard deviation over the repeats."
-    return [Table(caption, table, name=f"leaderboard-{metric.name}", paper_caption=paper)]
+    return [Table(caption, shown, name=f"leaderboard-{metric.name}", numbers=numbers, paper_caption=paper)]
 
 
 def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:

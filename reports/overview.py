@@ -12,7 +12,7 @@ from bench.reports._cell_warnings import warning_blocks
 from bench.reports._choice import QUESTION, choice
 from bench.reports._cost_figure import pareto
 from bench.reports._costs import MethodCost, method_costs, numbers_text, times_text
-from bench.reports._forest import forest
+from bench.reports._forest import forests
 from bench.reports._headline import headlines
 from bench.reports._lost_cells import LACKING
 from bench.reports._page_tests import page_tests
@@ -68,8 +68,8 @@ def _task(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
 
 def _figures(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
     base = _baseline(results, own)
-    figure = forest(f"forest{ending}", base, own) if base else None
-    return [*([figure] if figure is not None else []), *_cost_blocks(results, own, _datasets(own), ending)]
+    figures = forests(f"forest{ending}", base, own) if base else []
+    return [*figures, *_cost_blocks(results, own, _datasets(own), ending)]
 
 
 def _datasets(own: Sequence[Board]) -> list[str]:
@@ -142,14 +142,18 @@ def _table(
     columns = ["method", "metric", "value", "95 % low", "95 % high", "difference", "difference low"]
     columns += ["difference high", "datasets better", "datasets worse", "datasets tested"]
     more = [about_draws([board.metric for board in own]), explained(scaled) if scaled is not None and asides else ""]
-    caption = " ".join([_caption(results, own, base), *(text for text in more if text)])
+    caption, paper = (
+        " ".join([_caption(results, own, base, quote), *(text for text in more if text)]) for quote in ("", "`")
+    )
     tidy = pd.DataFrame(numbers, columns=columns)
-    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, asides=asides)
+    return Table(caption, pd.DataFrame(data), frozenset(bold), name, tidy, paper_caption=paper, asides=asides)
 
 
-def _caption(results: Results, own: Sequence[Board], base: str | None) -> str:
-    datasets = _datasets(own)
-    seeds = results.cells[results.cells["dataset"].isin(datasets)]["seed"].nunique()
+def _caption(results: Results, own: Sequence[Board], base: str | None, quote: str = "") -> str:
+    """Return the caption; with a backquote around names, a paper prints their titles."""
+    datasets = [f"{quote}{dataset}{quote}" for dataset in _datasets(own)]
+    seeds = results.cells[results.cells["dataset"].isin(_datasets(own))]["seed"].nunique()
+    base = f"{quote}{base}{quote}" if base is not None else None
     where = datasets[0] if len(datasets) == 1 else f"Mean over {len(datasets)} datasets ({', '.join(datasets)})"
     text = f"{where}, {plural(seeds, 'seed')}, with 95 % intervals, sorted by the first metric. Bold: the best mean."
     if not all(one.whole for board in own for one in board.standings.values()):

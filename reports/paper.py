@@ -13,6 +13,7 @@ from bench.reports._paper_claims import VERDICTS
 from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find, judge_claims, reference
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
 from bench.reports._paper_runs import reproductions
+from bench.reports._predictions import has_curves
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
@@ -62,7 +63,7 @@ class Paper(Report):
         figures = [
             (figure, what, f'section "{section}" of suite {held[name].held.results.suite}')
             for figure, what, section, name in FIGURES
-            if name in held
+            if name in held and has_curves(held[name].held.results)
         ]
         if figures:
             data = pd.DataFrame(figures, columns=["figure", "what it shows", "ours"])

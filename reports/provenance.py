@@ -179,7 +179,15 @@ def _methods(specs: list[Spec], tried: Mapping[str, str]) -> list[Block]:
 
 
 def _options(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k} = {v}" for k, v in options.items()) or "–"
+    return ", ".join(f"{name} = {_option(value)}" for name, value in options.items()) or "–"
+
+
+def _option(value: Any) -> str:
+    """Return the value of an option; a plug-in within another by its name and own options."""
+    if isinstance(value, Mapping) and "name" in value and "options" in value:
+        own = ", ".join(f"{name} = {_option(each)}" for name, each in value["options"].items())
+        return f"{value['name']} ({own})" if own else str(value["name"])
+    return str(value)
 
 
 def _protocols(specs: list[Spec], own: set[str]) -> list[Block]:

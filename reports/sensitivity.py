@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ INTRODUCTION = (
     "weigh width and coverage by one number each. Values between two levels are interpolated on each repeat, and a "
     "repeat of one method is compared with the same repeat of the other."
 )
+SIDES = ((True, True), (True, False), (False, True))  # of a point, where the level of each curve stands: right, up
 WORDS = {"picp": "coverage", "winkler": "Winkler score", "crps": "CRPS"}
 
 
@@ -199,8 +201,8 @@ def _figure(dataset: str, curves: Sequence[Curve]) -> Figure:
     with style.house_style():
         figure, axes = style.panels(len(shared), width=3.5, height=2.9)
         for axis, metric in zip(axes, shared, strict=True):
-            for curve in curves:
-                numbers += _draw(axis, curve, metric)
+            for number, curve in enumerate(curves):
+                numbers += _draw(axis, curve, metric, number)
             style.plain_logarithmic(axis, x=True, y=metric != COVERAGE)
             axis.set_xlabel(f"{labelled(declaration(WIDTH))}, mean width")
             axis.set_ylabel(labelled(declaration(metric)))
@@ -219,8 +221,8 @@ def _figure(dataset: str, curves: Sequence[Curve]) -> Figure:
     return Figure(f"sensitivity-{dataset}", caption, figure, pd.DataFrame(numbers))
 
 
-def _draw(axis: Axes, curve: Curve, metric: str) -> list[dict[str, object]]:
-    """Draw one curve with the intervals of its points; return the numbers."""
+def _draw(axis: Axes, curve: Curve, metric: str, number: int) -> list[dict[str, object]]:
+    """Draw one curve with the intervals of its points; return the numbers. Levels of neighbours are on other sides."""
     look, levels = style.look(curve.sweep.plugin), list(curve.sweep.levels.values())
     x, y = _summary(curve.values[WIDTH], WIDTH), _summary(curve.values[metric], metric)
     axis.errorbar(
@@ -231,10 +233,12 @@ def _draw(axis: Axes, curve: Curve, metric: str) -> list[dict[str, object]]:
         **{**look.of_points(4), **look.of_line()},
         elinewidth=0.8,
     )
+    right, up = SIDES[number % len(SIDES)]
+    sides: dict[str, Any] = {"ha": "left" if right else "right", "va": "bottom" if up else "top"}
+    offset = (3 if right else -3, 3 if up else -3)
     for place in (0, -1):
-        axis.annotate(
-            f"{levels[place]:g}", (x[0][place], y[0][place]), (3, 4), textcoords="offset points", color=look.hex, size=7
-        )
+        point = (x[0][place], y[0][place])
+        axis.annotate(f"{levels[place]:g}", point, offset, textcoords="offset points", color=look.hex, size=7, **sides)
     return [
         {
             "method": curve.sweep.plugin,

@@ -145,8 +145,9 @@ def _mean_figure(
             ends = {row[0]: row[2] for row in found if row[1] == worst}
             if ends and metric.has_better:
                 losses = {method: metric.loss(end) for method, end in ends.items()}
-                span = " to ".join(f"{ends[choose(losses, key=lambda m: losses[m])]:.3f}" for choose in (min, max))
-                findings.append(f"{style.title(metric.name)}: {best_method(losses, lost)} (all methods: {span})")
+                first, last = (choose(losses, key=lambda m: losses[m]) for choose in (min, max))
+                span = f"all methods: {ends[first]:.3f} to {ends[last]:.3f}, {style.title(last)}"
+                findings.append(f"{style.title(metric.name)}: {best_method(losses, lost)} ({span})")
             axis.set_title(f"{style.title(metric.name)} {arrow(metric)}".rstrip(), parse_math=False)
             axis.set_xlabel("severity")
             axis.set_ylabel(labelled(metric))

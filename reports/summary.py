@@ -15,6 +15,7 @@ from bench.reports._words import about_draws, arrow, decimals, methods_of, metri
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
+MOST_COLUMNS = 9  # metrics of a table
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,17 @@ class Summary(Report):
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 baseline = results.baseline if dataset in marks else None
-                table = _table(
-                    dataset, own, methods, seeds, metrics, marks.get(dataset, {}), baseline, results.baseline
-                )
-                scaled = recalibrations(results).column(metrics[0].task, [dataset]) if _calibrated(metrics) else None
-                blocks.append(table if scaled is None else _with_scaled(table, scaled))
+                parts = _parts(metrics)
+                calibrated = next((part for part in parts if _calibrated(part)), None)
+                scaled = recalibrations(results).column(metrics[0].task, [dataset]) if calibrated else None
+                for number, part in enumerate(parts, start=1):
+                    table = _table(
+                        dataset, own, methods, seeds, part, marks.get(dataset, {}), baseline, results.baseline
+                    )
+                    if len(parts) > 1:
+                        table = replace(table, caption=f"{table.caption}, table {number} of {len(parts)}")
+                    own_column = scaled if part is calibrated else None
+                    blocks.append(table if own_column is None else _with_scaled(table, own_column))
                 beside |= {} if scaled is None else {scaled.name: explained(scaled)}
                 gaps = [
                     (method, metric)
@@ -142,6 +149,13 @@ def _table(
     caption = f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})"
     paper = _paper_caption(dataset, seeds, baseline)
     return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy, paper_caption=paper)
+
+
+def _parts(metrics: list[Metric]) -> list[list[Metric]]:
+    """Return the metrics of each table of a dataset: equally many, as many as a page is wide."""
+    count = -(-len(metrics) // MOST_COLUMNS)
+    each = -(-len(metrics) // count)
+    return [metrics[first : first + each] for first in range(0, len(metrics), each)]
 
 
 def _calibrated(metrics: Sequence[Metric]) -> bool:

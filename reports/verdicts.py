@@ -106,7 +106,10 @@ def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison], tried: Ma
     caption = f"Verdicts against {base} by {metric.name} {arrow(metric)}: number of datasets"
     if tried:
         caption += f"; configurations that a search tried for each result (of {base}: {tried.get(base, '–')})"
-    return Table(caption, with_searches(pd.DataFrame(data), tried), name=f"verdicts-{metric.name}")
+    shown = pd.DataFrame(data)
+    if not any(comparison.across for comparison in comparisons):  # one dataset
+        shown = shown.drop(columns=["over datasets", "p over datasets"])
+    return Table(caption, with_searches(shown, tried), name=f"verdicts-{metric.name}")
 
 
 def _seeds_needed(comparison: stats.Comparison) -> str:

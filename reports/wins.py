@@ -25,19 +25,23 @@ class Wins(Report):
 
     def section(self, results: Results) -> Section | None:
         """Return the matrices, or None where no two methods have enough repeats for a test."""
-        figures, tested = [], []
+        figures, tested, sizes = [], [], []
         for metric in lead_metrics(results):
             found = [one for one in page_tests(results).of_metric(metric) if np.isfinite(one.tests.p).any()]
             if found:  # without a test, colours would pass for verdicts
                 figures.append(_figure(metric, found))
+                sizes.append(len({method for one in found for method in one.tests.methods}))
                 tested += [(one.tests.dataset, one.tests.repetition) for one in found]
         if not figures:
             return None
+        share = "the share of pairs (the same split and seed) in which the row beats the column, mean over datasets"
+        counts = "on how many datasets the row was shown to be better / neither / worse (corrected for all tests)"
+        numbers = f"Row against column: {counts}, and below it {share}; ties count half."
+        colours = (
+            f"Row against column, by colour: {share}; ties count half. The numbers of a figure also have {counts}."
+        )
         introduction = (
-            "Row against column: on how many datasets the row was shown to be better / neither / worse (corrected for "
-            "the number of tests), and below it the share of pairs (the same split and seed) in which the row beats "
-            "the column, mean over datasets; ties count half. Tests: "
-            f"{stats.datasets_by_test(tested)}."
+            f"{numbers if min(sizes) <= MOST_ANNOTATED else colours} Tests: {stats.datasets_by_test(tested)}."
         )
         return Section("Wins, ties and losses", [Text(introduction), *figures])
 
@@ -49,7 +53,7 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
     methods, counts, effect = [methods[i] for i in order], counts[:, order][:, :, order], effect[order][:, order]
     size = len(methods)
     with style.house_style():
-        cell, letters = (0.78, 7.5) if size <= 8 else (0.62, 6)
+        cell = 0.78 if size <= 8 else 0.62 if size <= MOST_ANNOTATED else max(7.4 / size, 0.22)  # inches
         figure = MatplotlibFigure(figsize=(2.2 + cell * size, 1.5 + 0.72 * cell * size), layout="constrained")
         axis = figure.subplots()
         colours = LinearSegmentedColormap.from_list("wins", [LOSING, "#f3f4f6", WINNING])
@@ -64,7 +68,9 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
         if size <= MOST_ANNOTATED:
             for i, j in zip(*np.nonzero(~hidden), strict=True):
                 words = _cell(counts[:, i, j], effect[i, j])
-                axis.text(j + 0.5, i + 0.5, words, ha="center", va="center", fontsize=letters, color="#101418")
+                axis.text(
+                    j + 0.5, i + 0.5, words, ha="center", va="center", fontsize=7.5 if size <= 8 else 6, color="#101418"
+                )
         names, places = [style.short(m) for m in methods], np.arange(size) + 0.5
         axis.set_xticks(places, names, rotation=40, ha="right", color=style.INK)
         axis.set_yticks(places, names, rotation=0, va="center", color=style.INK)

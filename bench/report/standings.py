@@ -8,6 +8,7 @@ import pandas as pd
 from bench.counts import plural
 from bench.errors import UserError
 from bench.metrics import Metric, catalogue, declaration
+from bench.report.tables import column_texts
 from bench.spec.names import short_names
 from bench.stats import CellCounts, average_ranks, methods_with_equal_draws, repeats_due
 from bench.stats.rank import mean_losses
@@ -33,14 +34,17 @@ def value_lines(results: StoredResults) -> Iterator[str]:
             continue
         repeats = own.dropna(subset="value").groupby("method")["key"].nunique()  # those that diverged have no value
         most = int(repeats.max()) if len(repeats) else 0
-        titles = [f"{metric.name} {ARROWS[metric.direction]}" for metric in metrics]
-        widths = [max(10, len(title) + 2) for title in titles]
+        titles = [_title(metric) for metric in metrics]
+        methods = list(dict.fromkeys(own["method"]))
+        means = own.groupby(["method", "metric"])["value"].mean()
+        columns = [
+            column_texts([means.get((method, metric.name), math.nan) for method in methods]) for metric in metrics
+        ]
+        widths = [max(9, 1 + max(map(len, [title, *texts]))) for title, texts in zip(titles, columns, strict=True)]
         heading = f"{cut(shown[str(dataset)], NAME)}, mean of {plural(most, 'seed')}"
         yield f"{heading:<{NAME + 14}}" + "".join(f"{t:>{w}}" for t, w in zip(titles, widths, strict=True))
-        means = own.groupby(["method", "metric"])["value"].mean()
-        for method in dict.fromkeys(own["method"]):
-            values = [means.get((method, metric.name), math.nan) for metric in metrics]
-            texts = "".join(f"{_value(v):>{w}}" for v, w in zip(values, widths, strict=True))
+        for method, values in zip(methods, zip(*columns, strict=True), strict=True):
+            texts = "".join(f"{text:>{w}}" for text, w in zip(values, widths, strict=True))
             count, wanted = int(repeats.get(method, 0)), due[str(dataset), str(method)]
             label = cut(method, NAME) + f" ({count} of {wanted})" * (count < wanted)
             yield f"  {label:<{NAME + 12}}{texts}"
@@ -63,7 +67,7 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
     for metric in _metrics(results, frame):
         ranks, datasets = _ranks(frame, metric, results.cells)
         if ranks:
-            title = f"{metric.name} {ARROWS[metric.direction]}"
+            title = _title(metric)
             found[title], counts[title] = ranks, datasets
     if not found:
         return
@@ -71,7 +75,7 @@ def standing_lines(results: StoredResults) -> Iterator[str]:
         dict.fromkeys(method for ranks in found.values() for method in ranks),
         key=lambda method: [ranks.get(method, math.inf) for ranks in found.values()],
     )
-    widths = {title: max(10, len(title) + 2) for title in found}
+    widths = {title: max(9, len(title) + 1) for title in found}
     yield f"{'average rank (1 is the best)':<{NAME + 8}}" + "".join(f"{t:>{width}}" for t, width in widths.items())
     for method in methods:  # without numbers: a place needs a test
         cells = "".join(f"{_rank(ranks.get(method)):>{widths[title]}}" for title, ranks in found.items())
@@ -113,8 +117,10 @@ def _ranks(frame: pd.DataFrame, metric: Metric, cells: pd.DataFrame) -> tuple[di
     return dict(zip(methods, average_ranks(table).tolist(), strict=True)), len(table)
 
 
-def _value(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4g}"
+def _title(metric: Metric) -> str:
+    """Return the head of a column: the metric, and which values of it are better."""
+    target = f" {metric.target:g}" if metric.target is not None else ""
+    return f"{metric.name} {ARROWS[metric.direction]}{target}"
 
 
 def _rank(rank: float | None) -> str:

@@ -28,12 +28,12 @@ class TextTable:
 def text_table(data: pd.DataFrame, bold: frozenset[tuple[int, int]] = frozenset()) -> TextTable:
     """Return a frame as text, cell by cell; the first column holds names, whatever it looks like."""
     header = [str(name) for name in data.columns]
-    columns = [_texts(list(data.iloc[:, place])) for place in range(len(header))]
+    columns = [column_texts(list(data.iloc[:, place])) for place in range(len(header))]
     rows = [[column[place] for column in columns] for place in range(len(data))]
     return TextTable(header, rows, bold, [c > 0 and _numeric([row[c] for row in rows]) for c in range(len(header))])
 
 
-def _texts(values: Sequence[Any]) -> list[str]:
+def column_texts(values: Sequence[Any]) -> list[str]:
     """Return the cells of a column; numbers of similar size get equally many decimals, so that their points align."""
     numbers = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value != 0]
     whole = all(number == round(number) for number in numbers)
@@ -63,7 +63,7 @@ def _numeric(column: Sequence[str]) -> bool:
 def is_number(cell: str) -> bool:
     """Whether a cell reads as a number, also one with its deviation, its interval, a unit or marks behind it."""
     line = " ".join(cell.split())
-    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)|$)", line))
+    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)| \[.*\]|$)", line))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from bench.plugins.registry import Registry
+from bench.report.write import write_report
+from bench.spec.cell import Outcome
+from bench.store.store import Store
 from tests.browser.conftest import PHONE, RULES, Open, Shots
 from tests.browser.measures import background, foreign, too_wide
-from tests.fixtures.results import HOSTILE
+from tests.fixtures.results import HOSTILE, save_outcomes
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -44,6 +48,19 @@ def test_parts_that_scroll_are_reached_by_the_keyboard(open_page: Open, report: 
         if region.evaluate("(one) => one.scrollWidth > one.clientWidth && one.checkVisibility()"):
             region.focus()
             assert region.evaluate("(one) => document.activeElement === one")
+
+
+def test_what_is_wider_than_the_page_says_so_while_it_is(open_page: Open, report: Path) -> None:
+    """A note stands before every part that goes on to the right, and before no other."""
+    measured = """() => Array.from(document.querySelectorAll("main .scroll")).filter((one) => one.checkVisibility())
+        .map((one) => [one.scrollWidth > one.clientWidth + 1, one.previousElementSibling.checkVisibility()])"""
+    for width in (PHONE, 1280):
+        page = open_page(report / "index.html", width=width).page
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        page.wait_for_function(f"() => ({measured})().every(([wide, told]) => wide === told)")
+        found = page.evaluate(measured)
+        assert {wide for wide, _ in found} == {True, False}
+        assert all(wide == told for wide, told in found)
 
 
 def test_light_and_dark(open_page: Open, report: Path) -> None:
@@ -88,12 +105,41 @@ def test_a_table_is_sorted_by_its_header_and_the_keyboard(open_page: Open, repor
     header = page.locator(f"{GLANCE} >> thead th").nth(1)
     header.locator("button").press("Enter")
     assert header.get_attribute("aria-sort") == "ascending"
-    column = f"{GLANCE} >> tbody tr td:nth-child(2)"
-    values = [float(text.split()[0].strip("†‡")) for text in page.locator(column).all_inner_texts() if text[:1] != "–"]
+    # Those that lack repeats are marked beside their name, and stay behind.
+    whole = f"{GLANCE} >> tbody tr:not(:has(th:has-text(' of '))) td:nth-child(2)"
+    values = [float(text.split()[0].strip("†‡")) for text in page.locator(whole).all_inner_texts() if text[:1] != "–"]
+    assert len(values) > 5
     assert values == sorted(values)
     assert sorted(rows_shown(page)) == sorted(before)
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "descending"
+
+
+def test_sorting_keeps_means_over_fewer_repeats_behind(open_page: Open, store: Store, tmp_path: Path) -> None:
+    """By their means `short` would be first and `base` last, but these are over fewer repeats than the others have."""
+    levels, seeds = (
+        {"long": 6.0, "other": 7.0, "short": 5.0, "base": 8.0},
+        {"long": 8, "other": 8, "short": 6, "base": 6},
+    )
+    outcomes = {
+        ("d", method, seed): Outcome("ok", metrics={"rmse": levels[method] + 0.01 * seed})
+        for method in levels
+        for seed in range(seeds[method])
+    }
+    save_outcomes(store, "made", outcomes, ["rmse"], "base")
+    write_report(store, Registry(), tmp_path)
+    page = open_page(tmp_path / "index.html").page
+    marked = [table for table in page.locator("main table").all() if "6 of 8" in table.locator("tbody").inner_text()]
+    assert len(marked) == 3  # at a glance, on the only dataset, results by dataset
+    for table in marked:
+        button = table.locator("thead th", has_text="rmse").locator("button")
+        button.click()
+        for expected in (["long", "other"], ["other", "long"]):  # up, then down
+            methods = [name.split()[0] for name in table.locator("tbody th").all_inner_texts()]
+            assert methods[:2] == expected
+            button.click()
+        table.locator("thead th").first.locator("button").click()  # by name, all of them
+        assert [name.split()[0] for name in table.locator("tbody th").all_inner_texts()] == sorted(levels)
 
 
 def test_a_filter_hides_methods_and_changes_no_number(open_page: Open, report: Path) -> None:

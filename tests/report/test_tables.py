@@ -5,6 +5,7 @@ import io
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 
 from bench.report.markdown import table_lines
 from bench.report.page import table_cells
@@ -85,3 +86,18 @@ def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
 def test_numbers_of_a_column_align_at_their_points(values: list[float], texts: list[str]) -> None:
     table = text_table(pd.DataFrame({"name": list("abcd"[: len(values)]), "value": values}))
     assert [row[1] for row in table.rows] == texts
+
+
+def test_a_wide_table_has_spreads_below_its_numbers_and_a_narrow_one_beside_them() -> None:
+    """The text of a cell is the same in both; a qualified verdict has its qualification below it."""
+    data = pd.DataFrame({"method": ["a"], **{f"metric_{n} ↓": ["1.25 ± 0.31 (3 of 5)†"] for n in range(16)}})
+    wide, narrow = table_cells(text_table(data)), table_cells(text_table(data[["method", "metric_0 ↓"]]))
+    assert wide["dense"]
+    assert not narrow["dense"]
+    assert (wide["rows"][0][1]["text"], wide["rows"][0][1]["second"]) == ("1.25†", "±\N{NO-BREAK SPACE}0.31\n(3 of 5)")
+    assert (narrow["rows"][0][1]["text"], narrow["rows"][0][1]["second"]) == ("1.25 ± 0.31 (3 of 5)†", "")
+    assert wide["rows"][0][1]["apart"] == narrow["rows"][0][1]["apart"] is True
+    assert wide["header"][1]["text"] == Markup("metric_<wbr>0\N{NO-BREAK SPACE}↓")
+    verdict = table_cells(text_table(pd.DataFrame({"claim": ["c"], "verdict": ["not reproduced under departures"]})))
+    cell = verdict["rows"][0][1]
+    assert (cell["text"], cell["second"], cell["tone"]) == ("not reproduced", "under departures", "bad")

@@ -14,7 +14,7 @@ from bench.plugins.registry import Registry
 from bench.reports._answers import _signed
 from bench.reports._cost_figure import unbeaten
 from bench.reports._costs import method_costs
-from bench.reports._forest import forest
+from bench.reports._forest import forests
 from bench.reports._headline import headlines
 from bench.reports._page_tests import page_tests
 from bench.reports._standings import boards, combined
@@ -198,7 +198,7 @@ def test_without_enough_seeds_there_is_no_mark_no_verdict_and_no_colour(store: S
 
 def test_the_forest_turns_every_gain_to_the_right(store: Store) -> None:
     results = stored(store, classes)
-    figure = forest("forest", "base", boards(results)["classification"])
+    (figure,) = forests("forest", "base", boards(results)["classification"])
     assert figure is not None
     assert figure.data is not None
     gains: Any = figure.data.set_index(["metric", "method"])["gain"]

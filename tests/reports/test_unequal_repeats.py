@@ -100,10 +100,12 @@ def test_results_by_dataset_and_the_section_leaderboard_say_the_same(store: Stor
     assert own.bold == frozenset()
     cells = dict(zip(own.data["method"], own.data["rmse ↓"], strict=True))
     assert {method for method, cell in cells.items() if "(6 of 20)" in cell} == {"short", "base"}
-    ranked = first_table("leaderboard", results).data
-    assert list(ranked["repeats"]) == [20, 6, 6]
-    assert list(ranked["of all"]) == [20, 20, 20]
-    assert list(ranked["method"]) == ["long", "short", "base"]
+    ranked = first_table("leaderboard", results)
+    assert list(ranked.data["method"]) == ["long", "short\n(6 of 20)", "base\n(6 of 20)"]
+    assert ranked.numbers is not None
+    assert list(ranked.numbers["repeats"]) == [20, 6, 6]
+    assert list(ranked.numbers["of all"]) == [20, 20, 20]
+    assert list(ranked.numbers["method"]) == ["long", "short", "base"]
 
 
 def test_ranks_are_of_means_over_common_repeats(store: Store) -> None:

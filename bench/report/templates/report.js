@@ -12,7 +12,8 @@
     return plain === "–" ? "" : plain;
   }
 
-  // Header cells become buttons; the values of a column are read when it is sorted for the first time.
+  // Header cells become buttons; the values of a column are read when it is sorted for the first time. The page itself gives
+  // means over fewer repeats an empty value: they stay last, in their order.
   document.querySelectorAll("main table").forEach((table) => {
     if (table.tBodies[0].rows.length < 2) return;
     Array.from(table.tHead.rows[0].cells).forEach((header, column) => {
@@ -28,6 +29,27 @@
         }
       });
     });
+  });
+
+  // What goes on to the right says so in words, while it does; it is measured whenever it or its content changes its size.
+  const notes = new Map();
+  const observer = new ResizeObserver((entries) => {
+    const regions = new Set(entries.map((entry) => entry.target.closest(".scroll")));
+    const wide = Array.from(regions, (region) => [region, region.scrollWidth > region.clientWidth + 1]); // before any change
+    wide.forEach(([region, goesOn]) => {
+      const hint = region.closest("[data-columns]") ? ", or hide columns below it." : ".";
+      notes.get(region).textContent = goesOn ? "Wider than the page: scroll it to the right" + hint : "";
+      notes.get(region).hidden = !goesOn;
+    });
+  });
+  document.querySelectorAll("main .scroll").forEach((region) => {
+    const note = document.createElement("p");
+    note.className = "beyond";
+    note.hidden = true;
+    region.before(note);
+    notes.set(region, note);
+    observer.observe(region);
+    observer.observe(region.firstElementChild);
   });
 
   // Methods: a table that names them in a column, and points of figures whose words begin with one.
