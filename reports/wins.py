@@ -66,11 +66,9 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
             bar = figure.colorbar(mesh, ax=axis, label="share of pairs in which the row is better", shrink=0.8)
             bar.outline.set_linewidth(0)
         if size <= MOST_ANNOTATED:
+            look = {"ha": "center", "va": "center", "fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}
             for i, j in zip(*np.nonzero(~hidden), strict=True):
-                words = _cell(counts[:, i, j], effect[i, j])
-                axis.text(
-                    j + 0.5, i + 0.5, words, ha="center", va="center", fontsize=7.5 if size <= 8 else 6, color="#101418"
-                )
+                axis.text(j + 0.5, i + 0.5, _cell(counts[:, i, j], effect[i, j]), **look)
         names, places = [style.short(m) for m in methods], np.arange(size) + 0.5
         axis.set_xticks(places, names, rotation=40, ha="right", color=style.INK)
         axis.set_yticks(places, names, rotation=0, va="center", color=style.INK)
