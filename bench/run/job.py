@@ -46,6 +46,7 @@ class Job:
     data: str = ""  # the fingerprint of the split
     plugin: str = ""  # name, origin and version of the method
     checkpoints: str = ""  # the folder of its trainings below that of all checkpoints; none: they are not kept
+    kept_networks: str = ""  # the folder of its networks below that of all that are kept; none: they are not
     space: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # options of the method that are searched
     selection: Selection | None = None  # the search, once it is done
     requested: frozenset[str] = frozenset()  # the metrics on request that its suite names

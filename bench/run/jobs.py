@@ -235,7 +235,9 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
             place = (job.place, kind, repr(training), own, own[0] is not None and networks[number])
             if place not in members:
                 member = _member(job, form, training, data.of_part(job, own[0]), _network_seed(job, own))
-                members[place] = replace(member, checkpoint=_checkpoint(job, method, training, own))
+                name = _file_of(job, method, training, own)
+                checkpoint, kept_as = (f"{at}/{name}" if at else "" for at in (job.checkpoints, job.kept_networks))
+                members[place] = replace(member, checkpoint=checkpoint, kept_as=kept_as)
             waiting.setdefault(place, []).append((number, own))
     trainings = list(members)
     for item in fit_unless_kept([members[t] for t in trainings], limits, fit_with_progress):
@@ -250,12 +252,12 @@ def _trained(jobs: Sequence[Job], data: _Data, limits: Limits) -> Iterator[tuple
                 job.fitted.clear()
 
 
-def _checkpoint(job: Job, method: Method, training: Training, place: Place) -> str:
-    """Return the file of a training that may be long: the same for all methods that share the training."""
+def _file_of(job: Job, method: Method, training: Training, place: Place) -> str:
+    """Return the file name of a training that may be long: the same for all methods that share the training."""
     kind, form = training_form(method)
     plugin = job.plugin if form is method else ""
     own = place[1] if job.wrapper is None or place[0] is None else f"{place} of {job.wrapper.folds} folds"
-    return f"{job.checkpoints}/{name_of(plugin, kind, training, own)}" if job.checkpoints else ""
+    return name_of(plugin, kind, training, own)
 
 
 def _network_seed(job: Job, place: Place) -> int:

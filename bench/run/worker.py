@@ -29,7 +29,7 @@ from bench.spec.cell import Outcome
 from bench.spec.keep import PREDICTIONS, Keep
 from bench.spec.plugin import PluginSpec
 from bench.spec.spec import HARNESS, ON_REQUEST, CellSpec, read_spec
-from bench.training.checkpoints import place_of
+from bench.training import checkpoints, stored_networks
 from bench.training.forms import read_form
 from bench.training.limits import Limits
 from bench.training.search import Selection
@@ -202,7 +202,7 @@ def _job(item: WorkItem, plugins: tuple[PluginFile, ...], device: str) -> Job:
         wrapper, trained, method = method, method.method, _registry(plugins).inner(method)
     plugin = json.dumps([trained.name, trained.origin, trained.version])
     selection = Selection.from_json(item.search) if item.search else None
-    about = (data, plugin, place_of(spec), spec.space, selection)
+    about = (data, plugin, checkpoints.place_of(spec), stored_networks.place_of(spec), spec.space, selection)
     there = {
         "registry": _registry(plugins),
         "wrapper": wrapper,

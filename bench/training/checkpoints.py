@@ -23,7 +23,6 @@ from bench.machine.files import write_whole
 from bench.spec.spec import CellSpec
 
 FORMAT = 1
-AFTER_TRAINING = frozenset({"draws", "probe"})  # of a protocol: no trained network depends on it
 Tensors = dict[str, Tensor]
 Parts = Mapping[str, Mapping[str, Tensor]]  # params, buffers, memory, ...
 
@@ -34,18 +33,17 @@ def folder_of(arrays: Path) -> Path:
 
 
 def place_of(spec: CellSpec) -> str:
-    """Return the folder of a cell's trainings: one for all methods and probes on the same rows with the same seed."""
-    plain = {name: value for name, value in spec.plain().items() if name not in ("method", "space", "metrics")}
-    plain["protocol"] = {name: v for name, v in plain["protocol"].items() if name not in AFTER_TRAINING}
-    return _hash(plain)
+    """Return the folder of a cell's trainings: one for all methods on the same rows with the same seed."""
+    return short_hash({name: value for name, value in spec.plain().items() if name not in ("method", "space")})
 
 
 def name_of(*training: object) -> str:
     """Return the file name of the training that these words identify."""
-    return f"{_hash([str(word) for word in training])}.safetensors"
+    return f"{short_hash([str(word) for word in training])}.safetensors"
 
 
-def _hash(words: object) -> str:
+def short_hash(words: object) -> str:
+    """Return a name for what some JSON says."""
     return hashlib.blake2b(json.dumps(words, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 

@@ -76,6 +76,7 @@ class Member:
     seed: int
     form: Form | None = None  # that of its cell; None: the one that pays for this member alone
     checkpoint: str = ""  # file of a large network in the folder of checkpoints; empty: none
+    kept_as: str = ""  # file in the folder of kept networks; empty: none
     team: Team | None = None  # with which it stops; None: by itself
 
     @property

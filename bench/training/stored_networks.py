@@ -1,7 +1,7 @@
 """Trained networks that are kept (`--keep-networks`): methods that train alike need not train them again.
 
-A network is one safetensors file, named as its checkpoint would be: by the rows, the protocol and the seed, and by
-the training within these. Its header holds what the record of a training says, the form of the training (torch,
+A network is one safetensors file, named by the rows, the seed and the protocol, without what follows after a training,
+and by the training within these. Its header holds what the record of a training says, the form of the training (torch,
 device, traced or compiled), and a hash of the tensors. A file that is damaged, or of another form, is not used.
 """
 
@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from bench.machine.files import write_whole
-from bench.training.checkpoints import FORMAT
+from bench.spec.spec import CellSpec
+from bench.training.checkpoints import FORMAT, short_hash
 from bench.training.fit import computing_as_trained, fit_with_progress
 from bench.training.flops import measure
 from bench.training.forms import read_form
@@ -25,6 +26,7 @@ from bench.training.member import Fitted, Member, start
 from bench.training.stack import Progress
 
 PARTS = ("params", "buffers", "memory")
+AFTER_TRAINING = frozenset({"draws", "probe"})  # of a protocol: no trained network depends on it
 Tensors = Mapping[str, Tensor]
 Fit = Callable[[Sequence[Member], Limits], Iterator[tuple[int, Fitted] | Progress]]
 
@@ -32,6 +34,13 @@ Fit = Callable[[Sequence[Member], Limits], Iterator[tuple[int, Fitted] | Progres
 def folder_of(arrays: Path) -> Path:
     """Return the folder of the kept networks of a store, beside its arrays."""
     return arrays.with_suffix(".networks")
+
+
+def place_of(spec: CellSpec) -> str:
+    """Return the folder of a cell's networks: one for all methods, metrics and probes that could use them."""
+    plain = {name: value for name, value in spec.plain().items() if name not in ("method", "space", "metrics")}
+    plain["protocol"] = {name: v for name, v in plain["protocol"].items() if name not in AFTER_TRAINING}
+    return short_hash(plain)
 
 
 def files_of(arrays: Path) -> list[Path]:
@@ -64,7 +73,7 @@ def save_network(member: Member, fitted: Fitted, limits: Limits) -> None:
     """Keep a trained network; if that fails, warn: the results do not depend on it."""
     from safetensors.torch import save
 
-    if not limits.networks or not member.checkpoint or fitted.status != "ok" or fitted.stored:
+    if not limits.networks or not member.kept_as or fitted.status != "ok" or fitted.stored:
         return
     tensors = {
         f"{part}/{name}": tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
@@ -81,7 +90,7 @@ def save_network(member: Member, fitted: Fitted, limits: Limits) -> None:
         "strides": {f"{part}/{name}": t.stride() for part in PARTS for name, t in getattr(fitted, part).items()},
         "digest": _digest(tensors),
     }
-    path = Path(limits.networks) / member.checkpoint
+    path = Path(limits.networks) / member.kept_as
     content = save(tensors, metadata={"about": json.dumps(about)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,8 +101,8 @@ def save_network(member: Member, fitted: Fitted, limits: Limits) -> None:
 
 def load_network(member: Member, limits: Limits) -> Fitted | None:
     """Return the network of a training that was kept, as the training would end, or None."""
-    path = Path(limits.networks) / member.checkpoint
-    if not limits.networks or not member.checkpoint or not path.is_file():
+    path = Path(limits.networks) / member.kept_as
+    if not limits.networks or not member.kept_as or not path.is_file():
         return None
     try:
         about, tensors = read_network(path)

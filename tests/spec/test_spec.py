@@ -24,7 +24,8 @@ from bench.spec.plugin import PluginSpec
 from bench.spec.protocol import Protocol, Training
 from bench.spec.spec import FORMAT, ON_REQUEST, CellSpec, SpecError, read_spec, spec_or_none
 from bench.store.provenance import Provenance, provenance
-from bench.training.checkpoints import AFTER_TRAINING, place_of
+from bench.training import stored_networks
+from bench.training.checkpoints import place_of
 
 SPEC = CellSpec(
     dataset=PluginSpec("toy", options={"rows": 40}),
@@ -144,11 +145,14 @@ def test_a_history_sees_every_field_that_no_version_changes(name: str) -> None:
 
 
 @every_field
-def test_checkpoints_are_shared_by_methods_and_metrics(name: str) -> None:
-    assert (place_of(SPEC) == place_of(changed(SPEC, name))) is (name in ("method", "space", "metrics"))
+def test_checkpoints_are_shared_by_methods_alone_and_networks_also_by_metrics(name: str) -> None:
+    other = changed(SPEC, name)
+    assert (place_of(SPEC) == place_of(other)) is (name in ("method", "space"))
+    kept = stored_networks.place_of
+    assert (kept(SPEC) == kept(other)) is (name in ("method", "space", "metrics"))
 
 
-def test_of_a_protocol_checkpoints_ignore_what_comes_after_the_training() -> None:
+def test_of_a_protocol_kept_networks_ignore_what_comes_after_the_training() -> None:
     changed_protocols = {
         "draws": replace(SPEC.protocol, draws=7),
         "probe": replace(SPEC.protocol, probe={"kind": "shift"}),
@@ -156,7 +160,10 @@ def test_of_a_protocol_checkpoints_ignore_what_comes_after_the_training() -> Non
         "validation": replace(SPEC.protocol, validation=0.3),
     }
     for name, protocol in changed_protocols.items():
-        assert (place_of(replace(SPEC, protocol=protocol)) == place_of(SPEC)) is (name in AFTER_TRAINING)
+        other = replace(SPEC, protocol=protocol)
+        assert place_of(other) != place_of(SPEC)
+        same = stored_networks.place_of(other) == stored_networks.place_of(SPEC)
+        assert same is (name in stored_networks.AFTER_TRAINING)
 
 
 @pytest.fixture
