@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
 
 from bench.api import UserError, catalogue, plural, stats
 from bench.reports._paper_claims_derived import DERIVED
@@ -111,7 +110,7 @@ def small_losses(claim: Claim, held: Held) -> Judged:
             # The repeats of datasets are independent of each other; the fewest of them give the degrees of freedom.
             error = math.hypot(errors[row.dataset], *(errors[other] / len(others) for other in others))
             freedom = min(other.pairs for other in tested) - 1
-            p = 2.0 * float(stdtr(freedom, -abs(excess) / error)) if error else 0.0
+            p = 2.0 * float(stats.t_tail(abs(excess) / error, freedom)) if error else 0.0
             evidence.append(Evidence(p, 1.0) if excess > 0 else Evidence(1.0, p))
         if evidence:
             worst, best = min(gains, key=lambda d: gains[d]), max(gains, key=lambda d: gains[d])
@@ -239,7 +238,7 @@ def _beyond(row: stats.DatasetComparison) -> float:
     excess = abs(row.difference) - row.margin
     if row.deviation == 0.0:
         return stats.smallest_permutation_p(row.pairs) if excess > 0 else 1.0
-    return min(1.0, 2.0 * float(stdtr(row.pairs - 1, -excess / _standard_error(row))))
+    return min(1.0, 2.0 * float(stats.t_tail(excess / _standard_error(row), row.pairs - 1)))
 
 
 def _in_repeats(held: Held, dataset: str, a: str, b: str, rows: Rows) -> str:

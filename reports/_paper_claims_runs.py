@@ -108,7 +108,7 @@ def rank_among(one: Array, runs: Array) -> float:
     farther. How far is the Mahalanobis distance of their ranks, so that values that usually go together count once,
     and infinite ones count.
     """
-    ranks = stats.ranks_per_dataset(np.vstack([one, runs]).T).T
+    ranks = stats.ranks(np.vstack([one, runs]).T).T
     centred = ranks - ranks.mean(axis=0)
     distances = np.sum(centred @ np.linalg.pinv(centred.T @ centred) * centred, axis=1)
     return float(np.mean(distances >= distances[0] * (1 - 1e-9)))

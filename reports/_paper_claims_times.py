@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
 
 from bench.api import Array, lacking_timing_facts, plural, stats
 from bench.reports._cell_warnings import warned_cells
@@ -36,7 +35,7 @@ class Quotient:
         """Return the one-sided p of the test that the quotient is below a bound."""
         excess = float(self.logs.mean()) - math.log(bound)
         error = float(self.logs.std(ddof=1)) / math.sqrt(self.rounds)
-        return float(stdtr(self.rounds - 1, excess / error)) if error else float(excess >= 0)
+        return float(stats.t_tail(-excess / error, self.rounds - 1)) if error else float(excess >= 0)
 
     def __str__(self) -> str:
         low, high = np.exp(stats.t_interval(self.logs))

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from bench.api import Array, Metric, Results, stats
 from bench.reports._headline import Headline, headlines
@@ -210,7 +209,7 @@ def combined(means: Sequence[float], errors: Sequence[float], counts: Sequence[i
     if total == 0.0:
         return Estimate(value, value, value)
     freedom = total**2 / float((variances**2 / (np.asarray(counts) - 1)).sum())
-    half = float(stdtrit(freedom, ENDS)) * math.sqrt(total) / len(means)
+    half = float(stats.t_quantile(ENDS, freedom)) * math.sqrt(total) / len(means)
     return Estimate(value, value - half, value + half)
 
 

@@ -1,6 +1,7 @@
 """Wins, ties and losses of every method against every other, with effect sizes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ def _figure(metric: Metric, found: list[Tested]) -> Figure:
             bar = figure.colorbar(mesh, ax=axis, label="share of pairs in which the row is better", shrink=0.8)
             bar.outline.set_linewidth(0)
         if size <= MOST_ANNOTATED:
-            look = {"ha": "center", "va": "center", "fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}
+            look: Any = {"ha": "center", "va": "center", "fontsize": 7.5 if size <= 8 else 6, "color": "#101418"}
             for i, j in zip(*np.nonzero(~hidden), strict=True):
                 axis.text(j + 0.5, i + 0.5, _cell(counts[:, i, j], effect[i, j]), **look)
         names, places = [style.short(m) for m in methods], np.arange(size) + 0.5

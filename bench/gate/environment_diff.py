@@ -5,7 +5,8 @@ from typing import Any
 
 # Times are compared only where all of these are equal.
 MACHINE = ("cpu", "vectors", "cores", "threads", "device", "device_name")
-UNIMPORTANT = ("matplotlib", "seaborn", "pandas", "SQLAlchemy", "uqbench")  # no value of a cell depends on them
+# No value of a cell depends on them; seaborn is recorded in old stores.
+UNIMPORTANT = ("matplotlib", "seaborn", "pandas", "SQLAlchemy", "uqbench")
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

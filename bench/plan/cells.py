@@ -24,7 +24,7 @@ from bench.plan.sizes import check_cell, check_network, check_plan
 from bench.plan.suite import Suite
 from bench.plugins.building import PluginError
 from bench.plugins.faults import explain
-from bench.plugins.registry import Registry
+from bench.plugins.registry import Kind, Registry
 from bench.plugins.wrapping import given_options, with_option
 from bench.probes import make_probe
 from bench.spec.cell import Cell
@@ -77,6 +77,7 @@ def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Plan
     methods: dict[str, BaseMethod | PluginError] = {}
     for name, method_entry in suite.methods.items():
         plugin, where = method_entry.use or name, f"{suite.where}: methods.{name}"
+        _refuse_borrowed_name(registry, "method", name, plugin, where)
         try:
             methods[name] = registry.make("method", plugin, method_entry.options, where)
             for option, values in method_entry.space.items():
@@ -89,7 +90,7 @@ def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Plan
     for name, entry in suite.datasets.items():
         try:
             where = f"{suite.where}: datasets.{name}"
-            _refuse_borrowed_name(registry, name, entry.use, where)
+            _refuse_borrowed_name(registry, "dataset", name, entry.use or name, where)
             datasets[name] = registry.make("dataset", entry.use or name, entry.options, where)
         except PluginError as error:
             datasets[name] = error
@@ -101,10 +102,10 @@ def plan(suite: Suite, registry: Registry, device: str = "cpu") -> Iterator[Plan
         yield from _plan_dataset(suite, registry, name, dataset, methods, device)
 
 
-def _refuse_borrowed_name(registry: Registry, name: str, use: str, where: str) -> None:
-    """Raise where data would stand in all results under the name of another dataset."""
-    if use not in ("", name) and name in registry.plugins("dataset"):
-        raise UserError(f"{where}: uses {use!r} under the name of another dataset; give it a name of its own")
+def _refuse_borrowed_name(registry: Registry, kind: Kind, name: str, used: str, where: str) -> None:
+    """Raise where a plug-in would stand in all results under the name of another one."""
+    if used != name and name in registry.plugins(kind):
+        raise UserError(f"{where}: uses {used!r} under the name of another {kind}; give it a name of its own")
 
 
 def _plan_dataset(

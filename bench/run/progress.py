@@ -37,9 +37,7 @@ class _Order:
     @property
     def share(self) -> float:
         """Which share of its networks and cells has ended: drawing and scoring can take longer than training."""
-        ended, networks = 0, 0
-        if self.report:
-            ended, networks = self.report.ended, self.report.training + self.report.waiting + self.report.ended
+        ended, networks = (self.report.ended, self.report.networks) if self.report else (0, 0)
         return (ended + self.outcomes) / max(1, networks + self.cells)
 
     @property
@@ -47,7 +45,7 @@ class _Order:
         """Which share of it has ended or is in work: what waits is not done by the passing of time."""
         if self.report is None or not self.report.waiting:
             return 1.0
-        networks = self.report.training + self.report.waiting + self.report.ended
+        networks = self.report.networks
         return (networks - self.report.waiting + self.outcomes) / (networks + self.cells)
 
 

@@ -21,6 +21,7 @@ from bench.stats.compare import Comparison, compare, compare_each
 from bench.stats.compare_over_datasets import OverallComparison
 from bench.stats.corrections import adjust_p_values, benjamini_hochberg, holm
 from bench.stats.dataset_comparison import DatasetComparison, Interval
+from bench.stats.distributions import ranks, t_quantile, t_tail
 from bench.stats.effects import cliffs_delta, paired_superiority, pooled_deviation, standardised_difference, superiority
 from bench.stats.equal_draws import methods_with_equal_draws, unequal_draws
 from bench.stats.hierarchical import next_dataset
@@ -87,7 +88,16 @@ __all__ += [
 __all__ += ["permutation_test", "pooled_deviation", "power", "rank", "rank_groups", "ranks_per_dataset", "repetition"]
 __all__ += ["sign_test", "signed_rank", "smallest_permutation_p", "standardised_difference", "superiority"]
 __all__ += ["RowTest", "datasets_by_test", "joint_sign_test", "next_dataset", "row_test", "smallest_joint_p"]
-__all__ += ["t_interval", "t_test", "unequal_draws", "variance_factor", "widest_difference"]
+__all__ += [
+    "ranks",
+    "t_interval",
+    "t_quantile",
+    "t_tail",
+    "t_test",
+    "unequal_draws",
+    "variance_factor",
+    "widest_difference",
+]
 __all__ += ["wilcoxon_holm", "wilcoxon_test"]
 __all__ += ["RowTable", "compare_rows", "disputed_rows", "hardest_rows", "row_frame", "row_tables"]
 __all__ += ["Recalibrations", "ScaledColumn", "recalibrations"]

@@ -4,7 +4,7 @@
 MB. Nothing here needs it.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,6 @@ from scipy import special
 
 Array = NDArray[np.float64]
 
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _REACH = 9.0  # standard deviations, beyond which the normal density is below 1e-18
 
 
@@ -28,12 +27,12 @@ def t_quantile(share: ArrayLike, freedom: ArrayLike) -> Array:
 
 def chi_squared_tail(statistic: ArrayLike, freedom: ArrayLike) -> Array:
     """Return P(X > statistic) of chi-squared."""
-    return np.asarray(special.chdtrc(freedom, statistic))
+    return np.asarray(special.chdtrc(freedom, np.maximum(statistic, 0.0)))  # below 0 by rounding
 
 
 def f_tail(statistic: ArrayLike, first: ArrayLike, second: ArrayLike) -> Array:
     """Return P(X > statistic) of Fisher's F with these degrees of freedom."""
-    return np.asarray(special.fdtrc(first, second, statistic))
+    return np.asarray(special.fdtrc(first, second, np.maximum(statistic, 0.0)))
 
 
 def range_tail(gap: ArrayLike, count: int) -> Array:
@@ -41,10 +40,17 @@ def range_tail(gap: ArrayLike, count: int) -> Array:
 
     P(range <= q) = k integral phi(z) [Phi(z) - Phi(z - q)]^(k-1) dz, where z is the largest.
     """
-    z = _REACH * _POINTS
+    points, weights = _quadrature()
+    z = _REACH * points
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     between = special.ndtr(z) - special.ndtr(z - np.asarray(gap, dtype=np.float64)[..., None])
-    return np.asarray(np.clip(1.0 - _REACH * count * (between ** (count - 1) @ (_WEIGHTS * density)), 0.0, 1.0))
+    return np.asarray(np.clip(1.0 - _REACH * count * (between ** (count - 1) @ (weights * density)), 0.0, 1.0))
+
+
+@cache
+def _quadrature() -> tuple[Array, Array]:
+    """Return the points and weights of Gauss and Legendre, which take 40 ms to compute."""
+    return np.polynomial.legendre.leggauss(200)
 
 
 @lru_cache(maxsize=256)

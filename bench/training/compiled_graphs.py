@@ -83,7 +83,8 @@ def _key(graph: fx.GraphModule, inputs: Sequence[Tensor]) -> str:
     shapes = [(tuple(t.shape), t.stride(), t.dtype, t.device.type) for t in inputs]
     # Homes are shared by machines of several kinds, and code for one may be illegal on another.
     machine = (torch.__version__, torch.backends.cpu.get_cpu_capability(), cpu_features(), torch.get_num_threads() > 1)
-    return hashlib.blake2b(repr((FORMAT, graph.code, shapes, machine)).encode(), digest_size=16).hexdigest()
+    own = small_convolutions.kernels_name() if small_convolutions.all_small(graph) else ""
+    return hashlib.blake2b(repr((FORMAT, graph.code, shapes, machine, own)).encode(), digest_size=16).hexdigest()
 
 
 def _load_or_compile(folder: Path, key: str, graph: fx.GraphModule, inputs: Sequence[Tensor]) -> Any:
@@ -146,9 +147,8 @@ def _compile(path: Path | None, graph: fx.GraphModule, inputs: Sequence[Tensor])
     decompositions, settings = select_decomp_table(), {}
     if small_convolutions.all_small(graph) and small_convolutions.kernels() is not None:
         decompositions = {**decompositions, **small_convolutions.decompositions()}
-        settings["cpp.enable_tiling_heuristics"] = (
-            False  # or few channels keep a loop over images from being a vector's
-        )
+        # They would turn vector instructions off where a loop over few channels is around the one over images.
+        settings["cpp.enable_tiling_heuristics"] = False
     with one_fake_mode():
         functional = make_fx(functionalize(graph), decomposition_table=decompositions)(*inputs)
     extra = _constants_as_inputs(functional)  # of decompositions

@@ -81,8 +81,10 @@ class _Operations(TorchDispatchMode):
         product = next((each for each in reversed(self.all) if each.makes or each.overwrites), None)
         if product is None or product.function not in WITH_SUM or not _fits(product.results[0], target, summand):
             return False
+        if not summand.dtype.is_floating_point or not product.results[0].numel():
+            return False
         layouts = (_layout(tensor) for tensor in (*product.arguments, summand))
-        return _rounds_alike(product.function, summand.dtype, *layouts)
+        return _rounds_alike(product.function, summand.dtype, torch.get_num_threads(), *layouts)
 
 
 def _layout(tensor: Tensor) -> Layout:
@@ -90,11 +92,13 @@ def _layout(tensor: Tensor) -> Layout:
 
 
 @lru_cache(1024)
-def _rounds_alike(product: Any, dtype: torch.dtype, left: Layout, right: Layout, summand: Layout) -> bool:
+def _rounds_alike(
+    product: Any, dtype: torch.dtype, _threads: int, left: Layout, right: Layout, summand: Layout
+) -> bool:
     """Return whether a product with a sum has the same bits in one operation as in two, tried on random numbers.
 
     Libraries round differently where a product has many columns: they add to the result after each block of them. What
-    they do follows from the layouts alone, so one trial serves all draws of a process.
+    they do follows from the layouts and the number of threads, so one trial serves all draws of a process.
     """
     source = torch.Generator().manual_seed(0)
     few = max(2, left[0][0] // 4)  # enough for the kernel of the whole product

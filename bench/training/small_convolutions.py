@@ -5,13 +5,15 @@ with the batch last and the kernels (`small_convolutions.cpp`) work on 16 images
 all of their convolutions have few channels, and the compiler then stores whatever is between them in the same way.
 """
 
+import contextlib
 import ctypes
 import functools
 import hashlib
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from bench.machine.compiler import cpp_compiler
 from bench.machine.environment import cpu_features
 from bench.machine.files import write_whole
 
-MOST_CHANNELS = 16  # torch's kernels are as fast from here on
+MOST_CHANNELS = 16  # of outputs, which are the inputs of the next; with more, torch's kernels are faster
 FEWEST_IMAGES = 16  # at once in a vector of the processor
 SOURCE = Path(__file__).with_suffix(".cpp")
 
@@ -139,30 +141,23 @@ class _Convolution(ctypes.Structure):
 
 
 def _forward(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
-    inputs, height, width, images = x.shape
-    outputs, _, size, _ = weight.shape
-    rows, columns = ((length + 2 * padding - size) // stride + 1 for length in (height, width))
-    shape = _Convolution(inputs, height, width, outputs, rows, columns, images, size, stride, padding)
-    y = torch.empty(outputs, rows, columns, images)
-    _in_parts("sum_rows", rows, x, weight, y, shape, 0)
+    y = _output_shape(x, weight, stride, padding)
+    shape = _Convolution(*x.shape[:3], *y.shape, weight.shape[2], stride, padding)
+    _in_parts("sum_rows", y.shape[1], x, weight, y, shape, 0)
     return y
 
 
 def _of_gradient(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
-    outputs, rows, columns, images = gradient.shape
-    _, inputs, size, _ = weight.shape
-    shape = _Convolution(inputs, height, width, outputs, rows, columns, images, size, stride, padding)
-    result = torch.empty(inputs, height, width, images)
+    result = _input_shape(gradient, weight, height, width, stride, padding)
+    shape = _Convolution(*result.shape[:3], *gradient.shape, weight.shape[2], stride, padding)
     _in_parts("sum_rows", height, gradient, weight, result, shape, 1)
     return result
 
 
 def _by_weight(x: Tensor, gradient: Tensor, size: int, stride: int, padding: int) -> Tensor:
-    inputs, height, width, images = x.shape
-    outputs, rows, columns, _ = gradient.shape
-    shape = _Convolution(inputs, height, width, outputs, rows, columns, images, size, stride, padding)
-    result = torch.empty(outputs, inputs, size, size)
-    _in_parts("sum_weights", inputs, x, gradient, result, shape)
+    result = _weight_shape(x, gradient, size, stride, padding)
+    shape = _Convolution(*x.shape[:3], *gradient.shape, size, stride, padding)
+    _in_parts("sum_weights", x.shape[0], x, gradient, result, shape)
     return result
 
 
@@ -179,12 +174,11 @@ def _in_parts(
     name: str, count: int, one: Tensor, other: Tensor, result: Tensor, shape: _Convolution, *rest: int
 ) -> None:
     """Call a kernel for `count` rows or channels, on as many threads as torch has."""
-    assert one.is_contiguous()
-    assert other.is_contiguous()
     compiled = kernels()
-    assert compiled is not None
-    kernel = compiled[name]
-    addresses = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (one, other, result)]
+    if compiled is None:  # a graph that was compiled with them, on a machine that cannot compile them again
+        raise RuntimeError("the kernels of small convolutions cannot be compiled")
+    kernel, given = compiled[name], [one.contiguous(), other.contiguous(), result]
+    addresses = [ctypes.c_void_p(tensor.data_ptr()) for tensor in given]
     numbers = [ctypes.c_int64(number) for number in rest]
 
     def part(begin: int, end: int) -> None:
@@ -195,7 +189,8 @@ def _in_parts(
         part(0, count)
         return
     cuts = [count * k // parts for k in range(parts + 1)]
-    wait([_threads(parts).submit(part, *cut) for cut in pairwise(cuts)])
+    for future in [_threads(parts).submit(part, *cut) for cut in pairwise(cuts)]:
+        future.result()
 
 
 @functools.cache
@@ -203,21 +198,43 @@ def _threads(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "convolutions")
 
 
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads that its pool counts
+    os.register_at_fork(after_in_child=_threads.cache_clear)
+
+
+def kernels_name() -> str:
+    """Return a name for the kernels on this processor; empty where they cannot be compiled."""
+    return "" if kernels() is None else _library_name()
+
+
 @functools.cache
 def kernels() -> ctypes.CDLL | None:
     """Return the compiled kernels, which are kept beside the compiled graphs; None where they cannot be compiled."""
-    content = SOURCE.read_bytes()
-    name = hashlib.blake2b(repr((content, cpu_features())).encode(), digest_size=16).hexdigest()
-    path = compiled_folder() / "kernels" / f"{name}.so"
-    if not path.is_file():
-        compiler = cpp_compiler()
-        if compiler is None:
+    path = compiled_folder() / "kernels" / f"{_library_name()}.so"
+    try:
+        if path.is_file():
+            with contextlib.suppress(OSError):  # damaged: it is compiled again
+                return ctypes.CDLL(str(path))
+            path.unlink()
+        return _compile(path)
+    except OSError:  # a full disk, or a folder from which nothing can be executed
+        return None
+
+
+@functools.cache
+def _library_name() -> str:
+    return hashlib.blake2b(repr((SOURCE.read_bytes(), cpu_features())).encode(), digest_size=16).hexdigest()
+
+
+def _compile(path: Path) -> ctypes.CDLL | None:
+    compiler = cpp_compiler()
+    if compiler is None:
+        return None
+    path.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "kernels.so"
+        command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(made), str(SOURCE)]
+        if subprocess.run(command, check=False, capture_output=True).returncode:
             return None
-        with tempfile.TemporaryDirectory() as folder:
-            made = Path(folder) / "kernels.so"
-            command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(made), str(SOURCE)]
-            if subprocess.run(command, check=False, capture_output=True).returncode:
-                return None
-            path.parent.mkdir(exist_ok=True)
-            write_whole(path, lambda file: file.write(made.read_bytes()))
+        write_whole(path, lambda file: file.write(made.read_bytes()))
     return ctypes.CDLL(str(path))

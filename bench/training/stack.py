@@ -61,6 +61,11 @@ class Progress:
     ended: int
     epoch: int  # of the member that has trained longest
 
+    @property
+    def networks(self) -> int:
+        """All networks of the stack."""
+        return self.training + self.waiting + self.ended
+
 
 class Stack:
     """A group of members in training."""

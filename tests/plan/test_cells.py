@@ -144,9 +144,15 @@ def test_suites_share_cells_under_other_names(tiny_file: Path, write_suite: Writ
     assert {c.method for c in cells(other)} == {"deterministic", "label"}
 
 
-def test_no_dataset_has_the_name_of_another(tiny_file: Path, write_suite: WriteSuite) -> None:
-    text = tiny_file.read_text("utf-8").replace("[datasets.toy]", '[datasets.boston]\nuse = "toy"')
-    fault = "datasets.boston: uses 'toy' under the name of another dataset; give it a name of its own"
+@pytest.mark.parametrize(
+    ("kind", "used", "name"), [("dataset", "toy", "boston"), ("method", "mc-dropout", "deep-ensemble")]
+)
+def test_nothing_has_the_name_of_another(
+    kind: str, used: str, name: str, tiny_file: Path, write_suite: WriteSuite
+) -> None:
+    text = tiny_file.read_text("utf-8").replace(f"[{kind}s.{used}]", f'[{kind}s.{name}]\nuse = "{used}"')
+    text = text.replace('baseline = "mc-dropout"', "")
+    fault = f"{kind}s.{name}: uses '{used}' under the name of another {kind}; give it a name of its own"
     with pytest.raises(UserError, match=fault):
         keys(write_suite(text, "other"))
 

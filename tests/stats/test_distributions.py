@@ -20,7 +20,7 @@ def test_students_t(freedom: float) -> None:
 
 
 def test_chi_squared_and_f() -> None:
-    x = X[X > 0]
+    x = np.array([-1e-17, 0.0, *X[X > 0]])
     assert distributions.chi_squared_tail(x, 3) == pytest.approx(scipy.stats.chi2.sf(x, 3), rel=1e-12)
     assert distributions.f_tail([*x, np.inf], 3, 12) == pytest.approx(scipy.stats.f.sf([*x, np.inf], 3, 12), rel=1e-12)
 

@@ -1,6 +1,9 @@
 """Convolutions with the batch last, against torch's in double precision, and the compiled steps that use them."""
 
 import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,23 +24,33 @@ from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member, Rows
 from bench.training.network_factory import network_factory
 from bench.training.small_convolutions import all_small
+from bench.training.tracing import trace
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of torch's own modules
     pytest.mark.skipif(not compiler_found(), reason="no C++ compiler: kernels cannot be compiled here"),
 ]
 
-# inputs, outputs, side of the image, images, size of the kernel, stride
-SHAPES = [(3, 4, 8, 128, 3, 1), (4, 8, 8, 80, 3, 2), (5, 3, 7, 37, 3, 2), (4, 7, 6, 16, 1, 2), (2, 16, 5, 50, 1, 1)]
+# inputs, outputs, height, width, images, size of the kernel, stride, padding
+SHAPES = [
+    (3, 4, 8, 8, 128, 3, 1, 1),
+    (4, 8, 8, 6, 80, 3, 2, 1),
+    (5, 3, 7, 9, 37, 3, 2, 1),
+    (4, 7, 6, 6, 16, 1, 2, 0),
+    (2, 16, 5, 9, 50, 1, 1, 0),
+    (3, 5, 5, 9, 20, 3, 1, 0),
+    (2, 4, 9, 5, 33, 3, 2, 2),
+    (1, 2, 2, 3, 47, 3, 3, 5),
+]
 
 
 def normals(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def own_results(x: Tensor, weight: Tensor, gradient: Tensor, stride: int) -> list[Tensor]:
+def own_results(x: Tensor, weight: Tensor, gradient: Tensor, stride: int, padding: int) -> list[Tensor]:
     """Return the output and both gradients, images first, all of them computed by our kernels."""
-    padding, size = weight.shape[2] // 2, weight.shape[2]
+    size = weight.shape[2]
     last_x, last_gradient = (t.permute(1, 2, 3, 0).contiguous() for t in (x, gradient))
     ops = torch.ops.uqbench
     return [
@@ -49,11 +62,11 @@ def own_results(x: Tensor, weight: Tensor, gradient: Tensor, stride: int) -> lis
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_outputs_and_gradients_are_those_kernels_before_on_any_number_of_threads(shape: tuple[int, ...]) -> None:
-    inputs, outputs, side, images, size, stride = shape
-    x, weight = normals(images, inputs, side, side).double(), normals(outputs, inputs, size, size, seed=1).double()
+    inputs, outputs, height, width, images, size, stride, padding = shape
+    x, weight = normals(images, inputs, height, width).double(), normals(outputs, inputs, size, size, seed=1).double()
     x.requires_grad_()
     weight.requires_grad_()
-    y = F.conv2d(x, weight, stride=stride, padding=size // 2)
+    y = F.conv2d(x, weight, stride=stride, padding=padding)
     gradient = normals(*y.shape, seed=2)
     y.backward(gradient.double())
     assert x.grad is not None
@@ -61,7 +74,7 @@ def test_outputs_and_gradients_are_those_kernels_before_on_any_number_of_threads
     results = []
     for count in (1, 2, 3):
         with threads(count):
-            results.append(own_results(x.detach().float(), weight.detach().float(), gradient, stride))
+            results.append(own_results(x.detach().float(), weight.detach().float(), gradient, stride, padding))
     for own, reference in zip(results[0], (y.detach(), x.grad, weight.grad), strict=True):
         torch.testing.assert_close(own.double(), reference, rtol=1e-5, atol=1e-5 * float(reference.abs().max()))
     for one, other in itertools.product(results, repeat=2):
@@ -123,11 +136,50 @@ def test_a_compiled_training_is_the_eager_one_to_rounding(tmp_path: Path, monkey
         torch.testing.assert_close(compiled.buffers[name], value, rtol=1e-3, atol=1e-5)
 
 
-def test_without_kernels_torchs_own_convolutions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def gradients(x: Tensor, weight: Tensor, bias: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the gradients of two convolutions, one with a bias: eager, and from a compiled graph."""
+
+    def step(weight: Tensor, bias: Tensor) -> list[Tensor]:
+        with torch.enable_grad():
+            weight, bias = weight.detach().requires_grad_(), bias.detach().requires_grad_()
+            second = F.conv2d(F.relu(F.conv2d(x, weight, bias, padding=1)), weight.transpose(0, 1), stride=2)
+            return list(torch.autograd.grad(second.square().mean(), [weight, bias]))
+
+    graph, _ = trace(step, (weight, bias))
+    return step(weight, bias), list(compiled_graphs.compiled(graph, [weight, bias])([weight, bias]))
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own kernels", "torch's"])
+def test_a_compiled_graph_has_the_gradients_of_the_eager_one(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setattr(compiled_graphs, "_loaded", {})
+    if not own:
+        monkeypatch.setattr(small_convolutions, "kernels", lambda: None)
+    eager, compiled = gradients(normals(20, 3, 6, 5), normals(4, 3, 3, 3, seed=1), normals(4, seed=2))
+    torch.testing.assert_close(compiled, eager, rtol=1e-4, atol=1e-6)
+    (kept,) = (tmp_path / "graphs").glob("*.py")
+    assert ("torch.ops.uqbench" in kept.read_text("utf-8")) is own
+
+
+def test_a_damaged_library_is_compiled_again(tmp_path: Path) -> None:
+    """In processes of their own: a library that was loaded once is found by its name."""
+    program = "from bench.training.small_convolutions import kernels_name; assert kernels_name()"
+    environment = {**os.environ, VARIABLE: str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    (path,) = (tmp_path / "kernels").glob("*.so")
+    whole = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:100])
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert path.stat().st_size == whole
+
+
+def test_without_a_compiler_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(small_convolutions, "cpp_compiler", lambda: None)
-    monkeypatch.setattr(small_convolutions, "compiled_folder", lambda: Path("no such folder"))
+    monkeypatch.setattr(small_convolutions, "compiled_folder", lambda: tmp_path)
     small_convolutions.kernels.cache_clear()
     try:
-        assert small_convolutions.kernels() is None
+        assert small_convolutions.kernels_name() == ""
     finally:
         small_convolutions.kernels.cache_clear()
