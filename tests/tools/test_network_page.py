@@ -40,7 +40,7 @@ def test_a_card_tells_everything() -> None:
     told = card("line", "A line.\n\n    y = a x + b\n\nEuclid.", Line())
     for said in (
         "## line\n\nA line.\n\nA line.\n\n```text\ny = a x + b\n```\n\nEuclid.\n\n- ",
-        "- option `bias`: bool, default True; whether it misses the origin\n",
+        "- option `bias`: bool, default true; whether it misses the origin\n",
         "- skips images: made for tables",
         "- trains alone, never in a stack",
     ):
