@@ -44,7 +44,7 @@ def test_the_cifar_suites_follow_the_text_of_the_paper(name: str, epochs: int, s
     assert (training.epochs, suite.seeds) == (epochs, seeds)
 
 
-@pytest.mark.parametrize(("name", "epochs", "seeds"), [("cifar10-code", 160, 5), ("cifar10-code-short", 16, 2)])
+@pytest.mark.parametrize(("name", "epochs", "seeds"), [("cifar10-code", 160, 5), ("cifar10-code-short", 16, 5)])
 def test_the_cifar_suites_follow_the_public_code(name: str, epochs: int, seeds: int) -> None:
     """Section 3 of the facts on it: network, training, where dropout acts, one alpha for each layer from 0.25."""
     suite = load_suite(name)
