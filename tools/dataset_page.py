@@ -28,8 +28,8 @@ folder (`~/.cache/uqbench`). A download that breaks off goes on where it ended; 
 checksum is right, and the checksum is compared again whenever a process first loads the file. Without a network the
 command says which address to fetch by hand and where to put the file.
 
-Options stand in a suite under `[datasets.NAME]`. One plug-in may appear several times, each under a name of your own (not
-that of another dataset):
+Options stand in a suite under `[datasets.NAME]`. One plug-in may appear several times, each under a name of your own
+(not that of another dataset):
 
 ```toml
 [datasets.digits-inverted]
