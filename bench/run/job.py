@@ -23,9 +23,9 @@ from bench.spec.protocol import Protocol
 from bench.training.forms import Form, form_that_pays
 from bench.training.member import Fitted
 from bench.training.predictors import NotFiniteError
+from bench.training.progress import Progress
 from bench.training.rows import Prepared
 from bench.training.search import Configuration, Selection, configurations
-from bench.training.stack import Progress
 from bench.training.validation import validates_squared_error
 from bench.training.wrapped import Calibrated, Part, calibrate
 

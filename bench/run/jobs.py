@@ -36,9 +36,9 @@ from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, Team, finish, training_form
 from bench.training.network_factory import network_factory
 from bench.training.predictors import Networks, Predictor
+from bench.training.progress import Progress
 from bench.training.rows import Prepared, calibration_folds, prepare, search_folds
 from bench.training.search import Selection
-from bench.training.stack import Progress
 from bench.training.stacked_calls import graphs_remembered
 from bench.training.stored_networks import fit_unless_kept
 from bench.training.validation import held_out_loss

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bench.counts import plural
-from bench.training.stack import Progress as StackProgress
+from bench.training.progress import Progress as StackProgress
 
 NEAR_THE_END = 0.8  # of the expected time; beyond, an order that takes longer comes ever closer to its end
 

@@ -17,8 +17,8 @@ from bench.spec.keep import Keep
 from bench.spec.sizes import MOST_ARRAY_BYTES
 from bench.store.arrays import UNREADABLE, stated_bytes
 from bench.training.limits import Limits
+from bench.training.progress import Progress
 from bench.training.search import Selection
-from bench.training.stack import Progress
 
 Parcel = tuple[int, str, str, bytes]  # the order, the key of the cell, what the content is, the content
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from bench.metrics import catalogue
 from bench.store.store import Store
-from bench.store.value_columns import ValueColumns
+from bench.store.value_columns import PLACE, ValueColumns
 
 if TYPE_CHECKING:
     from bench.api import Curves
     from bench.metrics.kept import Kept
 
-PLACE = ["suite", "dataset", "split", "method", "seed"]
 CACHE_BYTES = 256 * 2**20  # of arrays in memory: several sections use the same ones
 MOST_ROWS = 600_000  # of frames in memory: 500,000 and the columns that they are made of took 105 MB
 

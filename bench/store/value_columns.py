@@ -13,14 +13,15 @@ from bench.store.database import Database
 from bench.store.tables import metrics, wanted
 
 ROWS_AT_ONCE = 20_000
-DATASET, METHOD = 1, 3  # of a place
+PLACE = ["suite", "dataset", "split", "method", "seed"]  # of a cell, before its key
+DATASET, METHOD = PLACE.index("dataset"), PLACE.index("method")
 
 
 @dataclass(frozen=True, eq=False)
 class ValueColumns:
     """Values in the order of their places and the names of their metrics; names are kept once, as positions."""
 
-    places: Sequence[tuple[Any, ...]]  # suite, dataset, split, method, seed, key
+    places: Sequence[tuple[Any, ...]]  # the columns of PLACE, and the key
     metrics: Sequence[str]
     place: NDArray[np.int32]  # of every value, its position among the places
     metric: NDArray[np.int32]
@@ -37,10 +38,11 @@ class ValueColumns:
 
     def methods(self) -> dict[str, set[str]]:
         """Return the methods that have a value of each metric."""
-        labels = list(dict.fromkeys(place[METHOD] for place in self.places))
-        label = np.array([labels.index(place[METHOD]) for place in self.places], np.int64)
-        pairs = np.unique(self.metric * max(len(labels), 1) + label[self.place])
+        numbers = {label: n for n, label in enumerate(dict.fromkeys(place[METHOD] for place in self.places))}
+        label = np.array([numbers[place[METHOD]] for place in self.places], np.int64)
+        pairs = np.unique(self.metric * max(len(numbers), 1) + label[self.place])
         found: dict[str, set[str]] = {}
+        labels = list(numbers)
         for metric, method in zip(*np.divmod(pairs, max(len(labels), 1)), strict=True):
             found.setdefault(self.metrics[metric], set()).add(labels[method])
         return found

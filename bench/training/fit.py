@@ -13,7 +13,8 @@ from bench.errors import UserError
 from bench.training.flops import Cost, measure
 from bench.training.limits import Limits, is_large, threads
 from bench.training.member import Fitted, Member
-from bench.training.stack import Progress, Stack
+from bench.training.progress import Progress
+from bench.training.stack import Stack
 from bench.training.stacked_calls import StackedCalls
 from bench.training.transfers import release_memory
 

@@ -117,16 +117,16 @@ def _convolution_backward(
     return by_input, by_weight, by_bias
 
 
-def _output_shape(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
+def _empty_outputs(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
     outputs = [(length + 2 * padding - weight.shape[2]) // stride + 1 for length in x.shape[1:3]]
     return x.new_empty(weight.shape[0], *outputs, x.shape[3])
 
 
-def _input_shape(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
+def _empty_inputs(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
     return gradient.new_empty(weight.shape[1], height, width, gradient.shape[3])
 
 
-def _weight_shape(x: Tensor, gradient: Tensor, size: int, stride: int, padding: int) -> Tensor:
+def _empty_weights(x: Tensor, gradient: Tensor, size: int, stride: int, padding: int) -> Tensor:
     return x.new_empty(gradient.shape[0], x.shape[0], size, size)
 
 
@@ -141,33 +141,33 @@ class _Convolution(ctypes.Structure):
 
 
 def _forward(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
-    y = _output_shape(x, weight, stride, padding)
+    y = _empty_outputs(x, weight, stride, padding)
     shape = _Convolution(*x.shape[:3], *y.shape, weight.shape[2], stride, padding)
     _in_parts("sum_rows", y.shape[1], x, weight, y, shape, 0)
     return y
 
 
 def _of_gradient(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
-    result = _input_shape(gradient, weight, height, width, stride, padding)
+    result = _empty_inputs(gradient, weight, height, width, stride, padding)
     shape = _Convolution(*result.shape[:3], *gradient.shape, weight.shape[2], stride, padding)
     _in_parts("sum_rows", height, gradient, weight, result, shape, 1)
     return result
 
 
 def _by_weight(x: Tensor, gradient: Tensor, size: int, stride: int, padding: int) -> Tensor:
-    result = _weight_shape(x, gradient, size, stride, padding)
+    result = _empty_weights(x, gradient, size, stride, padding)
     shape = _Convolution(*x.shape[:3], *gradient.shape, size, stride, padding)
     _in_parts("sum_weights", x.shape[0], x, gradient, result, shape)
     return result
 
 
-for _name, _compute, _shape in (
-    ("convolution", _forward, _output_shape),
-    ("convolution_of_gradient", _of_gradient, _input_shape),
-    ("convolution_by_weight", _by_weight, _weight_shape),
+for _name, _compute, _empty in (
+    ("convolution", _forward, _empty_outputs),
+    ("convolution_of_gradient", _of_gradient, _empty_inputs),
+    ("convolution_by_weight", _by_weight, _empty_weights),
 ):
     _library.impl(_name, _compute, "CPU")
-    torch.library.register_fake(f"uqbench::{_name}", _shape, lib=_library)
+    torch.library.register_fake(f"uqbench::{_name}", _empty, lib=_library)
 
 
 def _in_parts(

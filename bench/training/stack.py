@@ -13,7 +13,6 @@ ones, whose cost is arithmetic, run *plain* (one slot, no `vmap`).
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +32,7 @@ from bench.training.guards import place_of
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, advance, remember, remembers, start
 from bench.training.precision import warn_of_emulation
+from bench.training.progress import Progress
 from bench.training.slot import Slot, judged_by_teams
 from bench.training.stacked_calls import StackedCalls, require_same_tensors
 from bench.training.tracing import FlatCall
@@ -50,21 +50,6 @@ KEPT = ("memory", "values")  # what stays the same during an epoch
 STEPS_OF_A_LONG_EPOCH = 100
 # Short epochs are taken several at once: between epochs there is more to do than in several steps.
 EPOCHS_AT_ONCE, STEPS_AT_ONCE = 8, 64
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a stack."""
-
-    training: int  # networks in training
-    waiting: int
-    ended: int
-    epoch: int  # of the member that has trained longest
-
-    @property
-    def networks(self) -> int:
-        """All networks of the stack."""
-        return self.training + self.waiting + self.ended
 
 
 class Stack:

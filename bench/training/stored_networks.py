@@ -23,7 +23,7 @@ from bench.training.flops import measure
 from bench.training.forms import read_form
 from bench.training.limits import Limits
 from bench.training.member import Fitted, Member, start
-from bench.training.stack import Progress
+from bench.training.progress import Progress
 
 PARTS = ("params", "buffers", "memory")
 AFTER_TRAINING = frozenset({"draws", "probe"})  # of a protocol: no trained network depends on it

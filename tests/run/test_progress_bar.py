@@ -5,7 +5,7 @@ import pytest
 
 from bench.run import progress_bar as module
 from bench.run.progress import Kind, Progress
-from bench.training.stack import Progress as StackProgress
+from bench.training.progress import Progress as StackProgress
 
 NETS, OTHER_NETS, FOREST = Kind("a"), Kind("b"), Kind("forest", apart=True)
 

@@ -12,8 +12,8 @@ from bench.run.wire import WireError, from_parcel, order_from_text, order_to_tex
 from bench.run.worker import Message, PluginFile, WorkItem, WorkOrder
 from bench.spec.cell import Outcome
 from bench.training.limits import Limits
+from bench.training.progress import Progress
 from bench.training.search import Configuration, Selection
-from bench.training.stack import Progress
 
 
 class Evil:
