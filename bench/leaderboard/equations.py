@@ -40,10 +40,11 @@ def equation(text: str) -> Markup:
     return Markup("").join([*parts, escape(text[end:])])
 
 
-# What is mathematics in a sentence: a Greek letter, a letter with an index, a power. Names such as `noise_in` are not.
+# What is mathematics in a sentence: a Greek letter, a letter with a short index, a power. Names such as
+# `noise_in` or `x_train` are not.
 _INLINE = re.compile(
     rf"(?<![\w.])(?<!\w-)(?:{'|'.join(LETTERS)})(?:_\w+)?(?:\^-?\w+)?(?![\w-])"
-    r"|(?<![\w.])[A-Za-z]_-?\w+(?:\^-?\w+)?(?!\w)"
+    r"|(?<![\w.])[A-Za-z]_-?\w{1,3}(?:\^-?\w+)?(?!\w|\.\w)"
     r"|(?<![\w.])\w+\^-?\w+(?!\w)"
     r"|(?<![\w.])sqrt(?=\()"
 )

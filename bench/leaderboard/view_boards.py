@@ -203,13 +203,13 @@ def _with_scores(view: BoardView, found: Leaderboard) -> BoardView:
 def _on_dataset(board: Board, metric: Metric) -> dict[str, Cell]:
     """Return the place and the mean of every method on the dataset of a board, for the board over all datasets."""
     decimals = decimal_places((entry.value, entry.low, entry.high) for entry in board.entries)
-    decided = is_distinction(board) and not metric.only_with
+    leads = is_distinction(board) and not metric.only_with
     return {
         entry.method: Cell(
             _place(entry.place),
             "" if entry.place is None else str(entry.place),
             remark=format_number(entry.value, decimals),
-            won=decided and entry.place == 1,
+            won=leads and entry.place == 1,
         )
         for entry in board.entries
     }

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -74,7 +75,11 @@ def option_text(value: Any) -> str:
     """Return the value of an option as a suite file would have it; TOML has no word for none."""
     if value is None:
         return "none"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool | list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(option_text, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{name} = {option_text(each)}' for name, each in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
 
 
 def comment(cls: type[Any], option: str) -> str:

@@ -40,6 +40,7 @@ def test_notation(source: str, shown: str) -> None:
         ("s_k scales, w_SWA is the mean", "<i>s</i><sub>k</sub> scales, <i>w</i><sub>SWA</sub> is the mean"),
         ("x^2 and prior^-2", "<i>x</i><sup>2</sup> and prior<sup>\u22122</sup>"),
         ("learn_noise, nll_mc and mean-variance stay", "learn_noise, nll_mc and mean-variance stay"),
+        ("x_train, n_jobs and a_b.py stay", "x_train, n_jobs and a_b.py stay"),
         ("an alphabet, alpha-beta search, 3.pi", "an alphabet, alpha-beta search, 3.pi"),
     ],
 )
