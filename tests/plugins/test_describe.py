@@ -6,7 +6,6 @@ import pytest
 
 from bench.plugins.describe import option_text
 
-
 VALUES = [True, 3, 0.5, 1e-9, "a 'b' \"c\"", [1, 2.5], ["x", [False]], {"rate": 0.1, "on": True}]
 
 
