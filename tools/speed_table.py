@@ -1,11 +1,13 @@
 """The speed of suite `uci`: what its cells take, beside an ordinary loop and JAX.
 
-    python -m tools.speed_table rows.jsonl           # keeps the rows in results/, writes the tables of README and docs
+    python -m tools.speed_table rows.jsonl           # adds the rows to results/, writes the tables of README and docs
     python -m tools.speed_table                      # writes the tables anew from the rows that were kept
     python -m tools.speed_table rows.jsonl --print   # prints the large table and writes nothing
 
-Rows are what `UQBENCH_TABLE=rows.jsonl` of tests/benchmarks/test_uci_speed.py writes. `--processor-time` takes the
-clock of the processes, for rows that were measured on a busy machine; rows are kept that way and the tables say so.
+Rows are what `UQBENCH_TABLE=rows.jsonl` of tests/benchmarks/test_uci_speed.py writes. A row takes the place of an
+earlier one for the same set and method; one of a cold run alone (`UQBENCH_COLD=only`) is added to it.
+`--processor-time` takes the clock of the processes, for rows that were measured on a busy machine; rows are kept that
+way and the tables say so.
 """
 
 import argparse
@@ -19,7 +21,8 @@ from bench.counts import plural
 from bench.text_tables import markdown_table
 from tools.pages import replace_part
 
-Row = dict[str, Any]  # set, method, warm; cold and jax where they were measured; clock where it is the processor's
+# set, method; warm, cold and jax where they were measured; clock where it is the processor's
+Row = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "results" / "uci-speed.jsonl"
@@ -62,9 +65,8 @@ Column = tuple[str, Callable[[Row], str]]
 
 def large_table(rows: Sequence[Row]) -> list[str]:
     """Return the table of docs/performance.md; columns that no row has are left out."""
-    columns: list[Column] = [
-        ("set", lambda row: str(row["set"])),
-        ("method", lambda row: str(row["method"])),
+    columns: list[Column] = [("set", lambda row: str(row["set"])), ("method", lambda row: str(row["method"]))]
+    warm: list[Column] = [
         ("member-steps", lambda row: f"{row['warm']['member_steps']:,}"),
         ("seconds", lambda row: f"{row['warm']['seconds']:.1f}{' *' if disturbed(row['warm']) else ''}"),
         ("slots in use", lambda row: f"{100 * row['warm']['member_steps'] / row['warm']['slot_steps']:.0f} %"),
@@ -78,8 +80,8 @@ def large_table(rows: Sequence[Row]) -> list[str]:
         ("JAX compiles, s", lambda row: f"{row['jax']['compile_seconds']:.0f}"),
         ("times JAX", lambda row: f"{times_jax(row):.2f}x"),
     ]
-    columns += [(head, _where("cold", cell)) for head, cell in cold if any("cold" in row for row in rows)]
-    columns += [(head, _where("jax", cell)) for head, cell in jax if any("jax" in row for row in rows)]
+    for part, own in (("warm", warm), ("cold", cold), ("jax", jax)):
+        columns += [(head, _where(part, cell)) for head, cell in own if any(part in row for row in rows)]
     return markdown_table([head for head, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
 
 
@@ -115,18 +117,13 @@ def jax_in_words(rows: Sequence[Row]) -> str:
 
 def summary(rows: Sequence[Row]) -> Iterable[str]:
     """Yield what the large table says."""
-    least = min(rows, key=lambda row: times_loop(row["warm"]))
-    words = " by processor time" if by_processor(rows) else ""
-    also = ""
-    if not words and all("loop_cpu_us" in row["warm"] for row in rows):
-        also = f" ({loop_mean([in_processor_time(row) for row in rows]):.1f} by processor time)"
-    yield (
-        f"The geometric mean over {plural(len(rows), 'cell')} is **{loop_mean(rows):.1f} times the loop**{words}{also};"
-        f" the least is {times_loop(least['warm']):.0f}, of `{least['method']}` on {least['set']}."
-    )
+    if warm := [row for row in rows if "warm" in row]:
+        yield _warm_summary(warm)
     if colds := [times_loop(row["cold"]) for row in rows if "cold" in row]:
-        mean = geometric_mean(colds)
-        yield f"From an empty compile cache it is {mean:.1f} times the loop, the least {min(colds):.0f}."
+        yield (
+            f"From an empty compile cache the geometric mean over {plural(len(colds), 'cell')} is "
+            f"{geometric_mean(colds):.1f} times the loop, the least {min(colds):.0f}."
+        )
     if with_jax := [row for row in rows if "jax" in row]:
         mean = geometric_mean(times_jax(row) for row in with_jax)
         longer = sum(row["jax"]["compile_seconds"] > row["warm"]["seconds"] for row in with_jax)
@@ -134,8 +131,20 @@ def summary(rows: Sequence[Row]) -> Iterable[str]:
             f"JAX {jax_in_words(rows)} (geometric mean {mean:.2f}); compiling alone takes longer than {longer} of "
             f"these {plural(len(with_jax), 'cell')} take here."
         )
-    if any(disturbed(row["warm"]) for row in rows):
+    if any(disturbed(row["warm"]) for row in warm):
         yield "A star: other processes took more than a tenth of the core."
+
+
+def _warm_summary(rows: Sequence[Row]) -> str:
+    least = min(rows, key=lambda row: times_loop(row["warm"]))
+    words = " by processor time" if by_processor(rows) else ""
+    also = ""
+    if not words and all("loop_cpu_us" in row["warm"] for row in rows):
+        also = f" ({loop_mean([in_processor_time(row) for row in rows]):.1f} by processor time)"
+    return (
+        f"The geometric mean over {plural(len(rows), 'cell')} is **{loop_mean(rows):.1f} times the loop**{words}{also};"
+        f" the least is {times_loop(least['warm']):.0f}, of `{least['method']}` on {least['set']}."
+    )
 
 
 def large(rows: Sequence[Row]) -> str:
@@ -173,14 +182,18 @@ def page(name: str, text: str, rows: Sequence[Row]) -> str:
     return replace_part(text, part, f"\n{write(rows)}\n")
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file; of two for the same set and method the later one."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return list({(row["set"], row["method"]): row for row in rows}.values())
+def read_rows(*paths: Path) -> list[Row]:
+    """Return the rows of some files: of two for one cell the later one, with the cold run that follows it."""
+    found: dict[tuple[str, str], Row] = {}
+    for line in (line for path in paths if path.exists() for line in path.read_text("utf-8").splitlines()):
+        row: Row = json.loads(line)
+        key = row["set"], row["method"]
+        found[key] = row if "warm" in row else {**found.get(key, {}), **row}
+    return list(found.values())
 
 
 def in_processor_time(row: Row) -> Row:
-    """Return a row by the clock of its processes; a cold run has none, because compiling starts others."""
+    """Return a row by the clock of its processes, without a cold run: compiling starts others."""
     warm = {**row["warm"], "seconds": row["warm"]["cpu_seconds"], "loop_us": row["warm"]["loop_cpu_us"]}
     jax = {"jax": {**row["jax"], "seconds": row["jax"]["cpu_seconds"]}} if "jax" in row else {}
     return {"set": row["set"], "method": row["method"], "clock": PROCESSOR, "warm": warm, **jax}
@@ -193,7 +206,7 @@ def main() -> None:
     arguments.add_argument("--processor-time", action="store_true", help="by the clock of the processes")
     arguments.add_argument("--print", action="store_true", help="print the large table and write nothing")
     given = arguments.parse_args()
-    rows = read_rows(given.rows)
+    rows = read_rows(given.rows) if given.print else read_rows(ROWS, given.rows)
     if given.processor_time:
         rows = [in_processor_time(row) for row in rows]
     if given.print:

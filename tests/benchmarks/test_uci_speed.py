@@ -10,7 +10,7 @@ cache: a run that compiled a graph is repeated.
 
     UQBENCH_SETS=boston,yacht       these sets; all but protein where it is not given, for protein takes hours in all
     UQBENCH_METHODS=mc-dropout      these methods
-    UQBENCH_COLD=1                  every cell also from an empty compile cache
+    UQBENCH_COLD=1                  every cell also from an empty compile cache; UQBENCH_COLD=only: from it alone
     UQBENCH_TABLE=rows.jsonl        rows are added to this file; python -m tools.speed_table makes its tables
     UQBENCH_JAX_PYTHON=PATH         the Python that has JAX, where it is not this one
     UQBENCH_JAX_STEPS=20000000      steps of all members of a search after which JAX ends; 5,000,000 if not given
@@ -78,9 +78,12 @@ def measured_row(dataset: str, method: str, folder: Path, has_jax: bool) -> Row:
     problem, environment = str(folder / "problem.npz"), {}
     row: Row = {"set": dataset, "method": method}
     cell = ("tests.benchmarks.uci_cell", dataset, method, problem)
-    if os.environ.get("UQBENCH_COLD"):
+    cold = os.environ.get("UQBENCH_COLD")
+    if cold:
         environment["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "graphs")
         row["cold"] = json_printed_by(sys.executable, *cell, **environment)
+        if cold == "only":
+            return row
     row["warm"] = json_printed_by(sys.executable, *cell, **environment)
     if row["warm"]["graphs_compiled"]:
         row["warm"] = json_printed_by(sys.executable, *cell, **environment)

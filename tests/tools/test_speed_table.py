@@ -56,7 +56,19 @@ def test_without_jax_and_with_cold_runs() -> None:
     rows = [{**ROWS[2], "cold": cold}, ROWS[1]]
     text = speed_table.large(rows)
     assert "| 50.0, 8x |" in text
+    assert "over 1 cell is 8.0 times the loop, the least 8." in text
     assert "JAX" not in text + speed_table.in_readme(rows)
+
+
+def test_a_cold_run_alone_is_added_to_its_row(tmp_path: Path) -> None:
+    cold = {"set": "boston", "method": "a", "cold": row("boston", "a", 50.0)["warm"]}
+    assert "| boston | a | 50.0, 8x |" in speed_table.large([cold])
+    earlier, later = tmp_path / "earlier.jsonl", tmp_path / "later.jsonl"
+    earlier.write_text(json.dumps(ROWS[0]) + "\n", "utf-8")
+    later.write_text(json.dumps(cold) + "\n", "utf-8")
+    assert speed_table.read_rows(earlier, later) == [{**ROWS[0], "cold": cold["cold"]}]
+    later.write_text(json.dumps(cold) + "\n" + json.dumps(ROWS[0]) + "\n", "utf-8")
+    assert speed_table.read_rows(earlier, later) == [ROWS[0]]  # an earlier cold run is not of the same version
 
 
 def test_rows_are_kept_and_both_pages_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
