@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bench.errors import UserError
+from bench.machine.random_numbers import write_normals, write_uniforms
 
 # Numbers drawn ahead in one call. Part of the meaning of a seed: torch's normal generator gives other numbers when
 # the same stream is cut elsewhere, so the cut may depend on the member alone, never on memory or on neighbours.
@@ -149,9 +150,9 @@ def numbers(
 def write_numbers(source: torch.Generator, normals: Tensor, uniforms: Tensor) -> None:
     """Fill two contiguous tensors with the next numbers of a stream."""
     if normals.numel():
-        normals.normal_(generator=source)  # what `torch.randn` does, called in less time
+        write_normals(source, normals)
     if uniforms.numel():
-        uniforms.uniform_(generator=source)
+        write_uniforms(source, uniforms)
 
 
 def block_calls(length: TapeLength, at_most: int) -> int:

@@ -83,7 +83,7 @@ def _key(graph: fx.GraphModule, inputs: Sequence[Tensor]) -> str:
     shapes = [(tuple(t.shape), t.stride(), t.dtype, t.device.type) for t in inputs]
     # Homes are shared by machines of several kinds, and code for one may be illegal on another.
     machine = (torch.__version__, torch.backends.cpu.get_cpu_capability(), cpu_features(), torch.get_num_threads() > 1)
-    own = small_convolutions.kernels_name() if small_convolutions.all_small(graph) else ""
+    own = small_convolutions.own_kernels_name() if small_convolutions.all_small(graph) else ""
     return hashlib.blake2b(repr((FORMAT, graph.code, shapes, machine, own)).encode(), digest_size=16).hexdigest()
 
 

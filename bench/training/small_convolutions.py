@@ -5,13 +5,9 @@ with the batch last and the kernels (`small_convolutions.cpp`) work on 16 images
 all of their convolutions have few channels, and the compiler then stores whatever is between them in the same way.
 """
 
-import contextlib
 import ctypes
 import functools
-import hashlib
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -21,10 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from bench.machine.compiled_cache import compiled_folder
-from bench.machine.compiler import cpp_compiler
-from bench.machine.environment import cpu_features
-from bench.machine.files import write_whole
+from bench.machine.kernels import kernels_name, load_kernels
 
 MOST_CHANNELS = 16  # of outputs, which are the inputs of the next; with more, torch's kernels are faster
 FEWEST_IMAGES = 16  # at once in a vector of the processor
@@ -202,39 +195,12 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of the threads 
     os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
-def kernels_name() -> str:
+def own_kernels_name() -> str:
     """Return a name for the kernels on this processor; empty where they cannot be compiled."""
-    return "" if kernels() is None else _library_name()
+    return "" if kernels() is None else kernels_name(SOURCE)
 
 
 @functools.cache
 def kernels() -> ctypes.CDLL | None:
-    """Return the compiled kernels, which are kept beside the compiled graphs; None where they cannot be compiled."""
-    path = compiled_folder() / "kernels" / f"{_library_name()}.so"
-    try:
-        if path.is_file():
-            with contextlib.suppress(OSError):  # damaged: it is compiled again
-                return ctypes.CDLL(str(path))
-            path.unlink()
-        return _compile(path)
-    except OSError:  # a full disk, or a folder from which nothing can be executed
-        return None
-
-
-@functools.cache
-def _library_name() -> str:
-    return hashlib.blake2b(repr((SOURCE.read_bytes(), cpu_features())).encode(), digest_size=16).hexdigest()
-
-
-def _compile(path: Path) -> ctypes.CDLL | None:
-    compiler = cpp_compiler()
-    if compiler is None:
-        return None
-    path.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "kernels.so"
-        command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(made), str(SOURCE)]
-        if subprocess.run(command, check=False, capture_output=True).returncode:
-            return None
-        write_whole(path, lambda file: file.write(made.read_bytes()))
-    return ctypes.CDLL(str(path))
+    """Return the compiled kernels; None where they cannot be compiled."""
+    return load_kernels(SOURCE)

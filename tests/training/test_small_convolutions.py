@@ -13,6 +13,7 @@ from torch import Tensor, fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from bench.api import Problem
+from bench.machine import kernels
 from bench.machine.compiled_cache import VARIABLE
 from bench.methods.mcni_learned import MCNILearned
 from bench.networks.resnet8 import ResNet8Network
@@ -165,7 +166,7 @@ def test_a_compiled_graph_has_the_gradients_of_the_eager_one(
 
 def test_a_damaged_library_is_compiled_again(tmp_path: Path) -> None:
     """In processes of their own: a library that was loaded once is found by its name."""
-    program = "from bench.training.small_convolutions import kernels_name; assert kernels_name()"
+    program = "from bench.training.small_convolutions import own_kernels_name; assert own_kernels_name()"
     environment = {**os.environ, VARIABLE: str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
     (path,) = (tmp_path / "kernels").glob("*.so")
@@ -176,10 +177,10 @@ def test_a_damaged_library_is_compiled_again(tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(small_convolutions, "cpp_compiler", lambda: None)
-    monkeypatch.setattr(small_convolutions, "compiled_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernels, "cpp_compiler", lambda: None)
+    monkeypatch.setattr(kernels, "compiled_folder", lambda: tmp_path)
     small_convolutions.kernels.cache_clear()
     try:
-        assert small_convolutions.kernels_name() == ""
+        assert small_convolutions.own_kernels_name() == ""
     finally:
         small_convolutions.kernels.cache_clear()
