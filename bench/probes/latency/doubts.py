@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.counts import plural
+
 Times = NDArray[np.float64]
 
 LEVEL = 0.95
@@ -114,7 +116,7 @@ def doubts_of_machine(
     """Return the doubts about everything that was measured."""
     doubts = []
     if load is not None and load > LOAD_PER_CORE * cores:
-        doubts.append(f"the machine was loaded: {load:.1f} processes on {cores} cores in the minute before")
+        doubts.append(f"the machine was loaded: {load:.1f} processes on {plural(cores, 'core')} in the minute before")
     if others is not None and others > OTHERS:
         doubts.append(f"other processes used {others:.0%} of the processors meanwhile")
     if rounds and len(rounds[0]) >= FEW and drift(rounds) > DRIFT:
