@@ -9,7 +9,7 @@ import pandas as pd
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
 from bench.reports._cell_warnings import warning_blocks
 from bench.reports._highlights import MOST_COLOURED, about_grey, highlighted, line_of
-from bench.reports._words import GAP, arrow, labelled, methods_of, metrics_of, named, parts_of
+from bench.reports._words import GAP, arrow, decimals, labelled, methods_of, metrics_of, named, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
@@ -114,7 +114,10 @@ def _spread(values: Array) -> float:
 
 
 def _mean_and_spread(mean: float, spread: float) -> str:
-    return _digits(mean, 4) if np.isnan(spread) else f"{_digits(mean, 4)} ± {_digits(spread, 2)}"
+    if np.isnan(spread):
+        return _digits(mean, 4)
+    places = decimals([spread], [mean])  # two digits of the deviation, and as many decimals of the mean
+    return f"{mean:,.{places}f} ± {spread:,.{places}f}"
 
 
 def _digits(value: float, digits: int) -> str:
@@ -147,7 +150,9 @@ def _figure(dataset: str, rows: pd.DataFrame, baseline: str | None) -> Figure:
             coloured.update(dict.fromkeys(chosen))
             if ends:
                 first, last = (choose(ends, key=lambda method: ends[method]) for choose in (min, max))
-                span = f" ({_digits(ends[first], 3)}; slowest: {style.title(last)}, {_digits(ends[last], 3)})"
+                places = decimals([], [ends[first]]) - 1  # three digits of the smaller one
+                least, most = (f"{ends[method]:,.{max(places, 0)}f}" for method in (first, last))
+                span = f" ({least} ms; slowest: {style.title(last)}, {most} ms)"
                 findings.append(f"{WHAT[what]}: {style.title(first)} at T = {largest:g}{span if first != last else ''}")
             style.plain_logarithmic(axis, x=True, y=True)
             axis.set_title(WHAT[what], parse_math=False)

@@ -27,7 +27,7 @@ class Provenance(Report):
         if cells.empty:
             return None
         counts = cells["status"].fillna("not run").value_counts()
-        statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
+        statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         blocks: list[Block] = [Text(f"{plural(len(cells), 'cell')}: {statuses}.")]
         known = cells.dropna(subset="spec")
         specs = [

@@ -81,6 +81,7 @@ def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
         ([3.0, 10.0, 250.0], ["3", "10", "250"]),  # whole numbers stay so
         ([0.00001234, 2.5], ["1.234e-05", "2.5"]),  # too far apart for equally many decimals
         ([1234.5, 20.25], ["1234.5", "20.2"]),
+        ([7.1e-15, 0.0548, 0.0711], ["0.00000", "0.05480", "0.07110"]),  # a rounding error of zero
     ],
 )
 def test_numbers_of_a_column_align_at_their_points(values: list[float], texts: list[str]) -> None:

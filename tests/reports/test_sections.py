@@ -91,6 +91,9 @@ def test_latency_tells_scaling_and_keeps_modes_apart(store: Store) -> None:
     assert rows.loc[("mc-dropout", "forward", "naive"), "scaling at T = 100"] == pytest.approx(1.0)
     assert table.numbers is not None
     assert len(table.numbers) == 3 * 3 * 3
+    times = [cell for name in rows if str(name).startswith("T =") for cell in rows[name]]
+    shown = [str(cell).split(" ± ") for cell in times if "±" in cell]
+    assert {len(mean.partition(".")[2]) - len(spread.partition(".")[2]) for mean, spread in shown} == {0}
     passes = tables(found)[1].data
     assert passes["median"].tolist()[0] == pytest.approx(1.1)
 
