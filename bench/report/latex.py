@@ -87,7 +87,7 @@ def _number(cell: str, bold: bool) -> str:
     """Return the two cells of a number: up to its decimal point, and the rest; its deviation is never bold."""
     if not is_number(cell):
         return rf"\multicolumn{{2}}{{c}}{{{in_latex(cell)}}}"
-    whole, fraction, rest = re.match(r"([-+]?(?:[\d,]+|inf))((?:\.\d+)?(?:e[-+]?\d+)?)(.*)", cell, re.DOTALL).groups()  # type: ignore[union-attr]  # as is_number says
+    whole, fraction, rest = re.match(r"([-+<]?(?:[\d,]+|inf))((?:\.\d+)?(?:e[-+]?\d+)?)(.*)", cell, re.DOTALL).groups()  # type: ignore[union-attr]  # as is_number says
     left = _parts(whole, bold)
     right = _parts(fraction, bold) if fraction else ""
     return f"{left} & {right}{_rest(rest)}".rstrip()

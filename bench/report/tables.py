@@ -65,7 +65,7 @@ def _numeric(column: Sequence[str]) -> bool:
 def is_number(cell: str) -> bool:
     """Whether a cell reads as a number, also one with its deviation, its interval, a unit or marks behind it."""
     line = " ".join(cell.split())
-    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)| \[.*\]|$)", line))
+    return bool(re.match(r"[-+<]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)| \[.*\]|$)", line))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -286,6 +286,21 @@ def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Resul
     assert numbers(diagram)["average rank"].tolist() == [1.0, 2.0, 3.0]
 
 
+def test_ranks_by_many_metrics_are_several_tables_in_one_order(store: Store) -> None:
+    names = ["rmse", "nll", "crps", "crps_mixture", "picp", "mace", "mae", "coverage95", "nll_mixture", "nll_mc"]
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics=dict.fromkeys(names, 0.5 + 0.1 * place + 0.01 * seed))
+        for dataset in ("a", "b")
+        for place, method in enumerate(("second", "first"))
+        for seed in range(5)
+    }
+    found = tables(section("leaderboard", save_outcomes(store, "many", outcomes, names, "first")))
+    ranks = [table for table in found if table.caption.startswith("Average rank")]
+    assert [table.caption.rpartition(", ")[2] for table in ranks] == ["table 1 of 2", "table 2 of 2"]
+    assert sorted(str(name).split()[0] for table in ranks for name in table.data if name != "method") == sorted(names)
+    assert [table.data["method"].tolist() for table in ranks] == [["second", "first"]] * 2
+
+
 def test_a_place_counts_the_methods_shown_to_be_better_as_on_the_site(store: Store) -> None:
     """Nemenyi's critical difference of 3 methods on 8 datasets is 1.17: neighbours are not told apart."""
     fill(store, steps(("first", "second", "third")), methods=("first", "second", "third"), datasets=list("abcdefgh"))
