@@ -18,6 +18,12 @@ WHAT = {
     "latency_total": "from end to end, with batching",
 }
 DEFAULT = "default"
+MODES = {
+    DEFAULT: "the engine's own way of drawing",
+    "naive": "a loop over T passes",
+    "compiled": "that loop with a compiled pass",
+    "tuned": "whichever was the fastest in trials on this device",
+}
 UNIT = "ms per 1,000 rows"
 MOST_PANELS = 4  # of quality against time
 MOST_ROWS = 12  # of a table that is open
@@ -37,8 +43,7 @@ class Latency(Report):
             return None
         blocks: list[Block] = [
             Text(
-                "Time for T draws, in milliseconds per 1,000 rows. Mode default is the engine's own way of drawing, "
-                "naive a loop over T passes, tuned whichever was the fastest in trials on this device. Scaling: "
+                f"Time for T draws, in milliseconds per 1,000 rows. Mode {_modes(rows)}. Scaling: "
                 "time(T) / (T x time(1)); 1 means that a draw costs a whole pass. "
                 "Compare methods within one table only: another machine, batch or thread count is another number."
             )
@@ -58,6 +63,13 @@ class Latency(Report):
             if not rows.empty:
                 blocks += _front(results, rows, [other for other in suites if other is not results])
         return Section("Quality against latency", blocks) if blocks else None
+
+
+def _modes(rows: pd.DataFrame) -> str:
+    """Return what the modes are that were timed."""
+    present = set(rows["mode"])
+    words = [f"{mode} is {what}" for mode, what in MODES.items() if mode in present]
+    return ", ".join(words) or "is the one that the tables name"
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 
 from bench.api import stats
 from bench.reports._paper_claims import Held, judge
-from bench.reports._paper_claims_held import Evidence, all_of, at_least, one_of
+from bench.reports._paper_claims_held import Evidence, _together, all_of, at_least, one_of
 from bench.reports._paper_claims_runs import rank_among
 from tests.fixtures.made_results import SEEDS, MadeResults, around
 
@@ -59,6 +59,14 @@ def test_the_datasets_say_how_repeats_are_related() -> None:
     for repeats, test in (("independent", "paired t-test of mpiw"), ("splits", "corrected resampled t-test of mpiw")):
         results = MadeResults().add("a", {"mpiw": around(0.3)}, repeats=repeats)
         assert results.add("b", {"mpiw": around(0.4, seed=1)}, repeats=repeats).judged(claim).test == test
+
+
+def test_numbers_of_seeds_in_the_same_words_are_one_range() -> None:
+    margin = "for a difference as large as the margin"
+    needs = [f"51 seeds {margin}", f"1,311 seeds {margin}; at least 5 seeds", f"94 seeds {margin}", "more seeds"]
+    assert _together(needs) == [f"51 to 1,311 seeds {margin}", "at least 5 seeds", "more seeds"]
+    assert _together([f"7 seeds {margin}", f"7 seeds {margin}"]) == [f"7 seeds {margin}"]
+    assert _together([]) == []
 
 
 def test_all_numbers_of_a_comparison_have_the_decimals_of_its_interval() -> None:
