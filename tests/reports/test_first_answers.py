@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from bench.api import Facts, Report, Section, Table, catalogue, stats
+from bench.api import Facts, Figure, Report, Section, Table, catalogue, stats
 from bench.plugins.registry import Registry
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
@@ -209,3 +209,11 @@ def test_answers_of_several_tasks_say_which_they_are_about(store: Store) -> None
         "Which to use: regression",
         "Which to use: classification",
     ]
+
+
+def test_the_metric_that_leads_has_a_panel_of_quality_against_cost(store: Store) -> None:
+    results = stored(store, {"base": {}, "cheap": {"crps": 0.1}}, metrics=("crps", "rmse"))
+    captions = [block.caption for block in first(results).blocks if isinstance(block, Figure)]
+    (text,) = [caption for caption in captions if caption.startswith("Quality against cost")]
+    assert "crps by passes: cheap" in text.lower()
+    assert "No other method is both cheaper and better than the one named" in text or "rmse by passes" in text.lower()
