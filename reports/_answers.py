@@ -48,8 +48,25 @@ def answer(board: Board, baseline: str | None, costs: Mapping[str, MethodCost], 
         names = [m for m, one in compared.items() if one.count(word)]
         names.sort(key=lambda m: (-compared[m].count(word), -abs(compared[m].difference.value)))  # type: ignore[union-attr]  # as chosen above
         parts += [f"{word} than {baseline}: {_listed(board, names, word, compared, costs)}"] if names else []
-    parts = parts or [f"no method was shown to be better or worse than {baseline}"]
+    none = f"no method was shown to be better or worse than {baseline}"
+    over = _over_datasets(board, baseline, compared, costs)
+    parts = parts or [f"{none} on a single dataset" if over else none]
+    parts += over
     return _sentence([*parts, first]) + _unseen(board, compared, family)
+
+
+def _over_datasets(
+    board: Board, baseline: str, compared: Mapping[str, Standing], costs: Mapping[str, MethodCost]
+) -> list[str]:
+    """Return who is better or worse over all datasets together, where no single dataset need show it."""
+    parts = []
+    for word in ("better", "worse"):
+        names = [m for m, one in compared.items() if one.over == word]
+        names.sort(key=lambda m: -abs(compared[m].difference.value))  # type: ignore[union-attr]  # as chosen by the caller
+        if names:
+            listed = _listed(board, names, "", compared, costs)
+            parts.append(f"over the {len(board.datasets)} datasets together {word} than {baseline}: {listed}")
+    return parts
 
 
 def _best_of_common(board: Board) -> str:
@@ -75,7 +92,7 @@ def _listed(
     most = MOST_NAMED if len(board.standings) < MANY else MOST_OF_MANY
     for method in names[:most]:
         one, facts = compared[method], []
-        if len(board.datasets) > 1:
+        if len(board.datasets) > 1 and word:
             facts.append(_where(board, one, word))
         facts.append(_change(board, one))
         facts += [_cost(costs.get(method))] if _cost(costs.get(method)) else []
@@ -149,7 +166,8 @@ def _unseen(board: Board, compared: Mapping[str, Standing], family: int) -> str:
     if typical == 0.0:
         return f"{told}."
     if not board.percent and typical > stats.widest_difference(board.metric):
-        return f"{told}: these repeats can show no difference that {board.metric.name} can have."
+        most = "" if len(left) == len(rows) else "in most of them "  # some were shown
+        return f"{told}: {most}these repeats can show no difference that {board.metric.name} can have."
     size = f"{rounded(typical, decimals([typical], []))}{' %' if board.percent else ''}"
     return f"{told}: a difference below about {size} may well have been missed."
 

@@ -10,10 +10,18 @@ from bench.reports._standings import Board
 QUESTION = "Which to use"
 
 
-def choice(own: Sequence[Board], baseline: str | None, costs: Mapping[str, MethodCost], tests: PageTests) -> str:
+def choice(
+    own: Sequence[Board],
+    baseline: str | None,
+    costs: Mapping[str, MethodCost],
+    tests: PageTests,
+    *,
+    unequal: bool = False,
+) -> str:
     """Return who was shown to be better than the baseline and worse by nothing, and the cheapest that nothing beats.
 
-    Empty where there is no baseline, or too few repeats for a test by every metric of the table.
+    Empty where there is no baseline, or too few repeats for a test by every metric of the table. `unequal` says that
+    methods were run with different repeats.
     """
     if baseline is None or not all(any(one.tested for one in board.standings.values()) for board in own):
         return ""
@@ -27,7 +35,9 @@ def choice(own: Sequence[Board], baseline: str | None, costs: Mapping[str, Metho
     else:
         first = f"Nothing was shown to be better than {baseline} by any of these metrics."
     if not all(one.whole for board in own for one in board.standings.values()):
-        return f"{first} Some methods lack repeats: run the same seeds of all before you choose by cost."
+        if unequal:
+            return f"{first} Some methods lack repeats: run the same seeds of all before you choose by cost."
+        return f"{first} No cheapest is named: some methods have no value in every repeat, (n of m) in the table."
     kept = unbeaten_methods(own, baseline, tests)
     if not kept:
         return f"{first} Every method was shown to be worse than another by one of them: it depends on what counts."
@@ -41,14 +51,14 @@ def _methods(own: Sequence[Board]) -> list[str]:
 
 
 def _metrics(own: Sequence[Board], method: str, verdict: str) -> list[str]:
-    return [board.metric.name for board in own if board.standings[method].count(verdict)]
+    return [board.metric.name for board in own if board.standings[method].shown(verdict)]
 
 
 def unbeaten_methods(own: Sequence[Board], baseline: str, tests: PageTests) -> list[str]:
     """Return the methods that no test of the page shows to be worse than another by a metric of the table."""
     methods = _methods(own)
     beaten = {method for method in methods if _metrics(own, method, "worse")}
-    if any(one.count("better") for board in own for one in board.standings.values()):
+    if any(one.shown("better") for board in own for one in board.standings.values()):
         beaten.add(baseline)
     for board in own:
         for one in tests.of_metric(board.metric):

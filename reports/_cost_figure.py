@@ -10,7 +10,8 @@ from bench.reports._costs import MethodCost
 from bench.reports._standings import Board
 from bench.reports._words import arrow
 
-PANELS = ("prediction", "likelihood", "calibration")  # groups that are drawn, as far as there are two of them
+# Groups that are drawn beside the metric that the suite names first, as far as there are two.
+PANELS = ("prediction", "likelihood", "calibration")
 MOST = 2
 AXES = {
     "training": "epochs of all networks, times the baseline's",
@@ -21,7 +22,7 @@ AXES = {
 
 def pareto(name: str, boards: Sequence[Board], costs: Mapping[str, MethodCost]) -> Figure | None:
     """Return quality against every cost in which methods differ; None where they do not."""
-    chosen = [board for board in boards if board.headline.group in PANELS][:MOST]
+    chosen = [board for board in boards if board is boards[0] or board.headline.group in PANELS][:MOST]
     values = {
         "training": {m: cost.training for m, cost in costs.items()},
         "passes": {m: cost.most_passes for m, cost in costs.items()},
@@ -33,11 +34,12 @@ def pareto(name: str, boards: Sequence[Board], costs: Mapping[str, MethodCost]) 
     panels = [(board, kind, points) for kind in kinds for board in chosen if (points := _points(board, values[kind]))]
     if not panels:
         return None
-    tables, findings = [], []
+    tables, findings, longest = [], [], 0
     with style.house_style():
         figure, axes = style.panels(len(panels), width=5.0, height=2.6, most=2)
         for axis, (board, kind, points) in zip(axes, panels, strict=True):
             front = unbeaten(points, board)
+            longest = max(longest, len(front))
             line = sorted((points[method] for method in front), key=lambda point: point[0])
             axis.step(*zip(*line, strict=True), where="post", color=style.SOFT, linewidth=1, linestyle=(0, (3, 2)))
             for method, (cost, value) in points.items():
@@ -56,9 +58,12 @@ def pareto(name: str, boards: Sequence[Board], costs: Mapping[str, MethodCost]) 
             rows = [(board.metric.name, kind, m, *points[m], "yes" if m in front else "no") for m in points]
             tables.append(pd.DataFrame(rows, columns=["metric", "cost", "method", "cost of it", "value", "front"]))
         style.legend(figure, list(dict.fromkeys(m for _, _, points in panels for m in points)), points=True)
+    where = "On the dashed front no other method is both cheaper and better"
+    if longest == 1:  # a single point has no line
+        where = "No other method is both cheaper and better than the one named"
     caption = (
-        "Quality against cost, one point per method: means with their 95 % intervals, without tests. On the dashed "
-        f"front no other method is both cheaper and better: {'; '.join(findings)}."
+        "Quality against cost, one point per method: means with their 95 % intervals, without tests. "
+        f"{where}: {'; '.join(findings)}."
     )
     return Figure(name, caption, figure, pd.concat(tables, ignore_index=True))
 

@@ -30,17 +30,21 @@ def forests(name: str, baseline: str, boards: Sequence[Board]) -> list[Figure]:
     each = most if len(methods) > MANY else max(len(drawn), 1)
     groups = [drawn[first : first + each] for first in range(0, len(drawn), each)]
     several = any(len(board.datasets) > 1 for board in drawn)
+    every = [one for board in drawn for one in board.standings.values()]
+    ends = " with its 95 % interval" if any(one.difference and one.difference.has_interval for one in every) else ""
     shape = (
-        "Diamonds: the mean over datasets with its 95 % interval; circles: single datasets"
-        if several
-        else "Circles: the mean with its 95 % interval"
+        f"Diamonds: the mean over datasets{ends}; circles: single datasets" if several else f"Circles: the mean{ends}"
     )
+    if any(one.tested for one in every):
+        shape += (
+            ", filled where a test shows the difference after correction (blue: better, orange: worse), open grey "
+            "where none does"
+        )
     figures = []
     for number, group in enumerate(groups, start=1):
         caption = (
             f"Gain over {style.title(baseline)} by each metric, on the same splits and seeds; to the right of 0 the "
-            f"method is better. {shape}, filled where a test shows the difference after correction (blue: better, "
-            "orange: worse), open grey where none does. An arrow at the edge: beyond the axis. "
+            f"method is better. {shape}. An arrow at the edge: beyond the axis. "
             if number == 1
             else f"The same by {' and '.join(style.title(board.metric.name) for board in group)}. "
         )
@@ -146,11 +150,13 @@ def _hover(row: Row, percent: bool) -> str:
 
 def _finding(boards: Sequence[Board]) -> str:
     """Return which method gains most by each metric among those that a test shows to be better somewhere."""
+    if not any(one.tested for board in boards for one in board.standings.values()):
+        return "Not tested: too few repeats."
     found = []
     for board in boards:
         sign = 1.0 if board.metric.direction == "higher" else -1.0
         gains = {m: sign * one.difference.value for m, one in board.standings.items() if one.difference is not None}
-        shown = {m: gain for m, gain in gains.items() if board.standings[m].count("better") and gain > 0}
+        shown = {m: gain for m, gain in gains.items() if board.standings[m].shown("better") and gain > 0}
         if shown:
             found.append(f"{style.title(max(shown, key=lambda m: shown[m]))} by {style.title(board.metric.name)}")
     return (

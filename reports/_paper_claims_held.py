@@ -1,5 +1,6 @@
 """What a judgement is made of: the claim, the results it is judged by, and the evidence that tests give."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -164,7 +165,19 @@ def decided(claim: Claim, test: str, statements: Sequence[Statement], needs: str
     if verdict != "cannot be decided":
         return Judged(verdict, test, numbers)
     undecided = [one.needs for one in statements if one.needs and one.evidence.verdict == "cannot be decided"]
-    return Judged(verdict, test, numbers, needs or "; ".join(dict.fromkeys(undecided)) or "more repeats")
+    return Judged(verdict, test, numbers, needs or "; ".join(_together(undecided)) or "more repeats")
+
+
+def _together(needs: Sequence[str]) -> list[str]:
+    """Return what statements need, with one range for numbers of seeds that are told in the same words."""
+    counts: dict[str, list[int]] = {}
+    for need in (part for text in needs for part in text.split("; ")):
+        found = re.fullmatch(r"([\d,]+) (seeds? for .*)", need)
+        counts.setdefault(found[2] if found else need, []).extend([int(found[1].replace(",", ""))] if found else [])
+    return [
+        text if not own else f"{min(own):,} {text}" if len(set(own)) == 1 else f"{min(own):,} to {max(own):,} {text}"
+        for text, own in counts.items()
+    ]
 
 
 def _on_dataset(claim: Claim, statements: Sequence[Statement]) -> Evidence:

@@ -22,7 +22,7 @@ from bench.reports._paper_claims_held import (
     decided,
     not_run,
 )
-from bench.reports._words import probability
+from bench.reports._words import decimals, probability, rounded
 
 Rows = Sequence[stats.DatasetComparison]
 Pair = tuple[str, str]
@@ -261,12 +261,18 @@ def _in_repeats(held: Held, dataset: str, a: str, b: str, rows: Rows) -> str:
 
 
 def _one(row: stats.DatasetComparison, margin: bool = False) -> str:
-    ends = f" [{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
+    width = (row.interval.high - row.interval.low) / 2 if row.interval else math.nan
+    places = decimals([width], [row.difference])  # two digits of the half-width, in all numbers
+    a, b = (rounded(mean, places) for mean in (row.mean_a, row.mean_b))
+    difference = rounded(row.difference, places, sign=True)
+    if row.interval:
+        low, high = (rounded(end, places, sign=True) for end in (row.interval.low, row.interval.high))
+        difference += f" [{low}, {high}]"
     p = "" if math.isnan(row.p) else f", p {probability(row.p)}"
     within = f", margin {row.margin:.3g}" if margin and not math.isnan(row.margin) else ""
     if not margin and row.p >= SETTINGS.alpha > row.equivalence_p:
         within = f", equivalent within {row.margin:.3g}"
-    return f"{row.mean_a:.4g} to {row.mean_b:.4g}, difference {row.difference:+.3g}{ends}{p}{within}, n {row.pairs}"
+    return f"{a} and {b}, difference {difference}{p}{within}, n {row.pairs}"
 
 
 def _needs(row: stats.DatasetComparison) -> str:

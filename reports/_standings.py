@@ -49,6 +49,11 @@ class Standing:
     on: Mapping[str, stats.DatasetComparison]  # by dataset
     repeats: int  # with a finite value, on all datasets
     due: int  # those that all methods together have, and its own planned ones
+    over: str = ""  # the verdict over all datasets together; only leading metrics on several datasets have such a test
+
+    def shown(self, verdict: str) -> bool:
+        """Return whether this verdict was reached on a dataset or over all of them."""
+        return self.count(verdict) > 0 or self.over == verdict
 
     @property
     def whole(self) -> bool:
@@ -133,6 +138,7 @@ def _board(results: Results, headline: Headline) -> Board | None:
         return None
     datasets = tuple(sorted(str(name) for name in rows["dataset"].unique()))
     against = {one.a: one.rows for one in tests.against_baseline(metric)}
+    over = {one.a: str(one.across[0].verdict) for one in tests.against_baseline(metric) if one.across}
     percent = len(datasets) > 1 and metric.unit.startswith("target unit")
     if percent and not against:
         return None  # values in the units of several datasets have no mean, and there is no baseline to compare with
@@ -154,7 +160,9 @@ def _board(results: Results, headline: Headline) -> Board | None:
         loss = -value.value if percent and metric.direction == "higher" else value.value
         loss = loss if percent else float(np.mean(means))
         wanted = sum(due.get((dataset, str(method)), most[dataset]) for dataset in datasets)
-        standings[str(method)] = Standing(value, loss, difference, compared, len(own), wanted)
+        standings[str(method)] = Standing(
+            value, loss, difference, compared, len(own), wanted, over.get(str(method), "")
+        )
     if not standings:
         return None  # the baseline has no value of a metric in units of the data
     order = [method for method in methods_of(results.frame) if method in standings]

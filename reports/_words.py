@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,8 @@ from bench.api import Array, Metric, Results, catalogue, declaration, style
 if TYPE_CHECKING:
     from bench.api import stats
 
+T = TypeVar("T")
+MOST_COLUMNS = 9  # metrics of a table
 GAP = "\N{EN SPACE}"  # a browser would join plain spaces
 
 
@@ -71,6 +73,13 @@ def better_in_words(metrics: Iterable[Metric]) -> str:
         if metric.has_better
     ]
     return f"Better is: {', '.join(words)}." if words else ""
+
+
+def column_parts(columns: list[T]) -> list[list[T]]:
+    """Return the columns of metrics of each table, where one would be too wide: equally many, as a page is wide."""
+    count = -(-len(columns) // MOST_COLUMNS)
+    each = -(-len(columns) // count)
+    return [columns[first : first + each] for first in range(0, len(columns), each)]
 
 
 def methods_of(frame: pd.DataFrame) -> list[str]:

@@ -188,12 +188,23 @@ def _figure(metric: Metric, found: Mapping[str, Compared], costs: Costs) -> Figu
     numbers = [{"reference": reference, **_row(method, row, reference, costs)} for reference, method, row in every]
     words = {"lower": "to the left of 0 the method is better", "higher": "to the right of 0 the method is better"}
     caption = (
-        f"{metric.name}: difference of each method to {' and '.join(found)} with as many passes, on the same repeat, "
-        f"mean and 95 % interval, each by itself; {words.get(metric.direction, 'of the distances to the target')}. "
-        "Filled: shown after correction; open: not shown."
+        f"{style.title(metric.name)}: difference of each method to {' and '.join(map(style.title, found))} with as "
+        "many passes, on the same repeat, mean and 95 % interval, each by itself; "
+        f"{words.get(metric.direction, 'of the distances to the target')}. Filled: shown after correction; open: not "
+        f"shown. {_counted(found)}"
     )
     columns = ["dataset", "method", "passes", "reference", "difference", "95 % low", "95 % high", "verdict"]
     return Figure(f"equal-cost-{metric.name}", caption, figure, pd.DataFrame(numbers)[columns])
+
+
+def _counted(found: Mapping[str, Compared]) -> str:
+    """Return against each reference in how many comparisons a method was shown to be better or worse."""
+    parts = []
+    for reference, rows in found.items():
+        counts = [sum(row.verdict == word for _, row in rows) for word in ("better", "worse")]
+        many = plural(len(rows), "comparison")
+        parts.append(f"{counts[0]} better and {counts[1]} worse than {style.title(reference)} of {many}")
+    return f"Shown: {'; '.join(parts)}."
 
 
 def _draw(axis: Axes, place: float, reference: str, row: stats.DatasetComparison) -> None:

@@ -60,8 +60,8 @@ class Intervals(Report):
         hidden = f" {len(found) - len(panels)} more methods are not drawn." if len(found) > len(panels) else ""
         caption = (
             f"{style.title(dataset)}, seed {seed}. Points: observations (at most {MOST_POINTS}); blue line: the "
-            f"function without noise; black line: mean prediction; shaded: mean ± {self.width:g} standard deviations "
-            f"of the draws. {'; '.join(findings)}.{hidden}"
+            f"function without noise; the line without colour: mean prediction; shaded: mean ± {self.width:g} "
+            f"standard deviations of the draws. {'; '.join(findings)}.{hidden}"
         )
         return Figure(f"intervals-{dataset}", caption, figure, pd.concat(numbers, ignore_index=True))
 

@@ -9,7 +9,7 @@ import pandas as pd
 from bench.api import Array, Block, Figure, Metric, Report, Results, Section, Table, Text, condition, style
 from bench.reports._cell_warnings import warning_blocks
 from bench.reports._highlights import MOST_COLOURED, about_grey, highlighted, line_of
-from bench.reports._words import GAP, arrow, labelled, methods_of, metrics_of, named, parts_of
+from bench.reports._words import GAP, arrow, decimals, labelled, methods_of, metrics_of, named, parts_of
 
 FAMILY = ("latency_forward", "latency_transfer", "latency_total")
 WHAT = {
@@ -18,6 +18,12 @@ WHAT = {
     "latency_total": "from end to end, with batching",
 }
 DEFAULT = "default"
+MODES = {
+    DEFAULT: "the engine's own way of drawing",
+    "naive": "a loop over T passes",
+    "compiled": "that loop with a compiled pass",
+    "tuned": "whichever was the fastest in trials on this device",
+}
 UNIT = "ms per 1,000 rows"
 MOST_PANELS = 4  # of quality against time
 MOST_ROWS = 12  # of a table that is open
@@ -37,8 +43,7 @@ class Latency(Report):
             return None
         blocks: list[Block] = [
             Text(
-                "Time for T draws, in milliseconds per 1,000 rows. Mode default is the engine's own way of drawing, "
-                "naive a loop over T passes, tuned whichever was the fastest in trials on this device. Scaling: "
+                f"Time for T draws, in milliseconds per 1,000 rows. Mode {_modes(rows)}. Scaling: "
                 "time(T) / (T x time(1)); 1 means that a draw costs a whole pass. "
                 "Compare methods within one table only: another machine, batch or thread count is another number."
             )
@@ -58,6 +63,13 @@ class Latency(Report):
             if not rows.empty:
                 blocks += _front(results, rows, [other for other in suites if other is not results])
         return Section("Quality against latency", blocks) if blocks else None
+
+
+def _modes(rows: pd.DataFrame) -> str:
+    """Return what the modes are that were timed."""
+    present = set(rows["mode"])
+    words = [f"{mode} is {what}" for mode, what in MODES.items() if mode in present]
+    return ", ".join(words) or "is the one that the tables name"
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +126,10 @@ def _spread(values: Array) -> float:
 
 
 def _mean_and_spread(mean: float, spread: float) -> str:
-    return _digits(mean, 4) if np.isnan(spread) else f"{_digits(mean, 4)} ± {_digits(spread, 2)}"
+    if np.isnan(spread):
+        return _digits(mean, 4)
+    places = decimals([spread], [mean])  # two digits of the deviation, and as many decimals of the mean
+    return f"{mean:,.{places}f} ± {spread:,.{places}f}"
 
 
 def _digits(value: float, digits: int) -> str:
@@ -147,7 +162,9 @@ def _figure(dataset: str, rows: pd.DataFrame, baseline: str | None) -> Figure:
             coloured.update(dict.fromkeys(chosen))
             if ends:
                 first, last = (choose(ends, key=lambda method: ends[method]) for choose in (min, max))
-                span = f" ({_digits(ends[first], 3)}; slowest: {style.title(last)}, {_digits(ends[last], 3)})"
+                places = decimals([], [ends[first]]) - 1  # three digits of the smaller one
+                least, most = (f"{ends[method]:,.{max(places, 0)}f}" for method in (first, last))
+                span = f" ({least} ms; slowest: {style.title(last)}, {most} ms)"
                 findings.append(f"{WHAT[what]}: {style.title(first)} at T = {largest:g}{span if first != last else ''}")
             style.plain_logarithmic(axis, x=True, y=True)
             axis.set_title(WHAT[what], parse_math=False)

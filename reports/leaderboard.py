@@ -11,7 +11,7 @@ from bench.api import Block, Figure, Metric, Report, Results, Section, Table, Te
 from bench.reports._lost_cells import WHY
 from bench.reports._rankings import rankings
 from bench.reports._searches import configurations_tried, with_searches
-from bench.reports._words import arrow, lead_metrics, methods_of, probability, rounded
+from bench.reports._words import arrow, column_parts, lead_metrics, methods_of, probability, rounded
 
 EXPLAINED = (
     "Place: 1 + the number of methods shown to be better by Nemenyi's test, whose average ranks are ahead by the "
@@ -40,9 +40,7 @@ class Leaderboard(Report):
             blocks += [_ranked(metric, leads[metric], tried)] if metric in leads else _on_one_dataset(results, metric)
         if leads:
             blocks.append(_figure(leads))
-        ranks = _all_metrics(ranked)
-        if ranks is not None:
-            blocks.append(ranks)
+        blocks += _all_metrics(ranked)
         notes = dict.fromkeys(message for ranking in leads.values() for message in ranking.messages)
         blocks += [Text(f"Note: {note}.") for note in list(notes)[:6]]
         return Section("Leaderboard", blocks) if blocks else None
@@ -104,20 +102,29 @@ def _on_one_dataset(results: Results, metric: Metric) -> list[Block]:
     return [Table(caption, shown, name=f"leaderboard-{metric.name}", numbers=numbers, paper_caption=paper)]
 
 
-def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> Table | None:
+def _all_metrics(ranked: dict[Metric, stats.Ranking]) -> list[Table]:
+    """Return the ranks by every metric, in as many tables as a page is wide; methods have one order in all of them."""
     ranks = {
         f"{metric.name} {arrow(metric)}": {one.method: round(one.average_rank, 2) for one in ranking.methods}
         for metric, ranking in ranked.items()
         if not metric.only_with  # the narrowest intervals are not the best ones
     }
     if len(ranks) < 2:
-        return None
+        return []
     data = pd.DataFrame(ranks)
-    data = data.sort_values(list(data.columns[:1]), kind="stable").rename_axis("method").reset_index()
+    data = data.sort_values(list(data.columns[:1]), kind="stable").rename_axis("method")
+    parts = column_parts(list(data.columns))
+    return [
+        _ranks(data[part].reset_index(), f", table {number} of {len(parts)}" * (len(parts) > 1))
+        for number, part in enumerate(parts, start=1)
+    ]
+
+
+def _ranks(data: pd.DataFrame, number: str) -> Table:
     bold = {(int(r), c) for c, name in enumerate(data.columns) if c for r in data.index[data[name] == data[name].min()]}
     texts = data.map(lambda rank: f"{rank:.2f}" if isinstance(rank, float) and not math.isnan(rank) else rank)
     caption = "Average rank by every metric that at least two datasets have, sorted by the first"
-    return Table(caption, texts, frozenset(bold), "average-ranks", numbers=data)
+    return Table(caption + number, texts, frozenset(bold), "average-ranks", numbers=data)
 
 
 def _figure(rankings: dict[Metric, stats.Ranking]) -> Figure:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.api import Block, Facts, Report, Results, Section, Table, Text, plural
+from bench.api import Block, Facts, Report, Results, Section, Table, Text, plural, stats
 from bench.reports._answers import answer, more_repeats, no_column, title
 from bench.reports._cell_warnings import warning_blocks
 from bench.reports._choice import QUESTION, choice
@@ -21,6 +21,7 @@ from bench.reports._standings import Board, Standing, boards
 from bench.reports._words import about_draws, arrow, decimals, lead_metrics, methods_of, rounded
 
 BETTER, WORSE = "†", "‡"
+ALL = "all"  # behind a mark: a verdict over the datasets together
 MANY_PER_CENT = 1000  # from which on decimals say nothing
 MOST_ROWS = 8  # of a table that leaves room for the sentences on the first screen
 
@@ -60,10 +61,17 @@ def _task(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
     listed = {board.metric for board in own}
     left = [one for one in headlines(results)[own[0].metric.task] if one.metric not in listed]
     answers |= {title(one): no_column(results.baseline) for one in left}
-    which, more = choice(own, base, costs, tests), more_repeats(own)
-    answers = ({QUESTION: which} if which else {}) | answers | ({"More seeds": more} if more else {})
+    which, more = choice(own, base, costs, tests, unequal=_unequal(results.cells)), more_repeats(own)
+    question = f"{QUESTION}: {own[0].metric.task}" if ending else QUESTION  # which of the page's tables it is about
+    answers = ({question: which} if which else {}) | answers | ({"More seeds": more} if more else {})
     table = _table(results, own, costs, base, f"at-a-glance{ending}")
     return [Facts(answers), table] if len(table.data) > MOST_ROWS else [table, Facts(answers)]
+
+
+def _unequal(cells: pd.DataFrame) -> bool:
+    """Whether methods were run with different repeats."""
+    planned = cells.groupby(["dataset", "method"]).size()
+    return any(planned.get(place, 0) < due for place, due in stats.repeats_due(cells).items())
 
 
 def _figures(results: Results, own: Sequence[Board], ending: str) -> list[Block]:
@@ -161,7 +169,11 @@ def _caption(results: Results, own: Sequence[Board], base: str | None, quote: st
     if base is None:
         return text
     text += f" %: change from {base}." if any(board.percent for board in own) else ""
+    if not any(one.tested for board in own for one in board.standings.values()):
+        return f"{text} Nothing is tested; the intervals are of one number each."
     several = ", with the number of datasets" if len(datasets) > 1 else ""
+    if any(one.over in ("better", "worse") for board in own for one in board.standings.values()):
+        several += f" ({ALL}: over all of them together)"
     marks = f"{BETTER} better, {WORSE} worse than {base} after correction{several}"
     return f"{text} {marks}; the intervals are of one number each, uncorrected."
 
@@ -176,7 +188,9 @@ def _cell(board: Board, method: str, places: int, base: str | None) -> str:
         return "0 %"
     places = 0 if board.percent and abs(one.value.value) >= MANY_PER_CENT else places
     value = rounded(one.value.value, places, sign=board.percent) + (" %" if board.percent else "")
-    marks = [(mark, one.count(word)) for mark, word in ((BETTER, "better"), (WORSE, "worse")) if one.count(word)]
+    words = ((BETTER, "better"), (WORSE, "worse"))
+    marks = [(mark, str(one.count(word))) for mark, word in words if one.count(word)]
+    marks += [(mark, ALL) for mark, word in words if one.over == word]
     text = value + (" " if several and marks else "") + " ".join(f"{m}{n}" if several else m for m, n in marks)
     if one.value.has_interval:
         text += f"\n({rounded(one.value.low, places)} to {rounded(one.value.high, places)})"

@@ -14,6 +14,7 @@ from bench.reports._paper_experiments import UNDECIDED, Found, JudgedClaim, find
 from bench.reports._paper_protocols import SOURCES, Protocol, choices, value_text
 from bench.reports._paper_runs import reproductions
 from bench.reports._predictions import has_curves
+from bench.reports._words import decimals, with_spread
 
 FIGURES = (
     ("Figure 1", "intervals on the toy function", "Predictive intervals", "toy"),
@@ -191,7 +192,7 @@ def _table(table: Mapping[str, Any], found: Found) -> Table:
             key = (place, method, f"{ours}{at}{condition}")
             mean, spread = means.get(key, math.nan), spreads.get(key, math.nan)
             count = int(counts.get(key, 0))
-            line[f"ours, {ours}"] = _pair(mean, spread) + without_all(count, int(repeats.get(key[:2], 0)))
+            line[f"ours, {ours}"] = _ours(mean, spread) + without_all(count, int(repeats.get(key[:2], 0)))
             own = (found.run.plugin(place), key[2], mean, spread, count)
             numbers.append((dataset, method, metric, paper_mean, paper_std, *own))
         rows.append(line)
@@ -215,7 +216,13 @@ def without_all(count: int, repeats: int) -> str:
     return f" ({count} of {repeats} repeats)" if 0 < count < repeats else ""
 
 
+def _ours(mean: float, spread: float) -> str:
+    """Return a mean of ours with two digits of its deviation, and as many decimals itself."""
+    return "–" if math.isnan(mean) else with_spread(mean, spread, decimals([spread], [mean]))
+
+
 def _pair(mean: float, spread: float) -> str:
+    """Return numbers of the paper with the digits that it prints."""
     if math.isnan(mean):
         return "–"
     return f"{mean:.4g}" if math.isnan(spread) else f"{mean:.4g} ± {spread:.2g}"

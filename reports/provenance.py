@@ -27,7 +27,7 @@ class Provenance(Report):
         if cells.empty:
             return None
         counts = cells["status"].fillna("not run").value_counts()
-        statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
+        statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         blocks: list[Block] = [Text(f"{plural(len(cells), 'cell')}: {statuses}.")]
         known = cells.dropna(subset="spec")
         specs = [
@@ -187,7 +187,7 @@ def _option(value: Any) -> str:
     if isinstance(value, Mapping) and "name" in value and "options" in value:
         own = ", ".join(f"{name} = {_option(each)}" for name, each in value["options"].items())
         return f"{value['name']} ({own})" if own else str(value["name"])
-    return str(value)
+    return '""' if value == "" else str(value)
 
 
 def _protocols(specs: list[Spec], own: set[str]) -> list[Block]:

@@ -1,5 +1,6 @@
 """Recalibration: calibration as it is, and after corrections that are fitted on stored validation predictions."""
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -59,7 +60,7 @@ def _table(dataset: str, metric: str, rows: pd.DataFrame, methods: list[str]) ->
     caption = f"{dataset}: {metric} {arrow(declared)}".rstrip()
     caption += f", raw and corrected{_finding(declared, table, corrections)}" if RAW in order else ", corrected"
     places = decimals((), table.to_numpy().ravel())  # the same in all columns: rows are compared across them
-    texts = table.map(lambda value: rounded(value, places))
+    texts = table.map(lambda value: str(value) if math.isinf(value) else rounded(value, places))
     whole, shown = (each.rename_axis("method").rename_axis(None, axis=1).reset_index() for each in (table, texts))
     name = f"recalibration-{dataset}-{metric}"
     return Table(caption, shown, name=name, numbers=whole, folded=metric not in FIRST)

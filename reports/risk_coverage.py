@@ -68,8 +68,12 @@ class RiskCoverage(Report):
                 style.label_ends(axis, {method: (1.0, float(bands[method][0][-1])) for method in chosen}, HEIGHT - 0.7)
         data = pd.DataFrame(numbers, columns=["dataset", "method", "coverage", "risk", "95 % low", "95 % high"])
         methods = max(len(curves) for _, curves in found.values())
+        seeds = max(len(risks) for _, curves in found.values() for risks in curves.values())
+        over = (
+            f"mean over up to {seeds} seeds with the 95 % interval of the mean as a band" if seeds > 1 else "one seed"
+        )
         caption = (
-            f"Risk against coverage, mean over up to {self.seeds} seeds with the 95 % interval of the mean as a band. "
+            f"Risk against coverage, {over}. "
             f"Lowest curve on average: {'; '.join(best)}.{about_grey(methods, 'by that average')}"
             f"{left_out(results, len(found))}"
         )
@@ -78,6 +82,8 @@ class RiskCoverage(Report):
 
 def _finding(curves: Mapping[str, Array], means: Mapping[str, float], lost: Collection[str]) -> str:
     """Return the method of the lowest curve, and how many others its seeds do not tell from it."""
+    if len(means) > 1 and max(means.values()) == min(means.values()):
+        return "the same for all methods"
     best = best_method(means, lost)
     whole = {method: means[method] for method in curves if method not in lost}
     if not whole:

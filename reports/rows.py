@@ -51,10 +51,13 @@ def _blocks(table: "stats.RowTable", baseline: str | None, shown: int) -> Iterat
         numbers = compared.drop(columns=["dataset", "split"])
         caption = f"{place}: mean loss minus that of {base}, by rows, with 95 % intervals"
         yield Table(caption, _readable(numbers), name=f"{name}-differences", numbers=numbers)
-    for kind, rows in (("hardest", stats.hardest_rows(table, shown)), ("disputed", stats.disputed_rows(table, shown))):
+    disputed = stats.disputed_rows(table, shown)
+    disputed = disputed[disputed["disagreement"] > 0].reset_index(drop=True)  # at the others all predict the same
+    for kind, rows in (("hardest", stats.hardest_rows(table, shown)), ("disputed", disputed)):
         words = "the hardest rows for all methods" if kind == "hardest" else "rows at which methods disagree most"
         caption = f"{place}: {words}, and what each method predicts"
-        yield Table(caption, rows, name=f"{name}-{kind}", folded=True)
+        if not rows.empty:
+            yield Table(caption, rows, name=f"{name}-{kind}", folded=True)
 
 
 def _readable(numbers: pd.DataFrame) -> pd.DataFrame:

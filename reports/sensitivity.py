@@ -132,7 +132,7 @@ def _sentence(dataset: str, a: Curve, b: Curve, found: Sequence[AtWidth]) -> str
         for curve in (a, b)
         if len(curve.widening().sweep.levels) < len(curve.sweep.levels)
     ]
-    beyond = f" Without levels that widen the intervals no more ({', '.join(left)})." if left else ""
+    beyond = f" Left out: levels that no longer widen the intervals ({', '.join(left)})." if left else ""
     return f"{dataset}, {a.sweep.plugin} minus {b.sweep.plugin} on average {'; and '.join(texts)}.{beyond}"
 
 
@@ -144,7 +144,8 @@ def _finding(metric: str, row: stats.DatasetComparison) -> str:
         return f"{size}, equivalent (within half a standard deviation over repeats)"
     if row.verdict in ("better", "worse"):
         return f"{size}, {row.verdict}"
-    seen = f" (these repeats show {row.detectable:.2g} with 80 % probability)" if row.detectable > 0 else ""
+    size_seen = rounded(row.detectable, decimals([row.detectable], []))
+    seen = f" (these repeats show {size_seen} with 80 % probability)" if row.detectable > 0 else ""
     return f"{size}, no difference shown{seen}"
 
 

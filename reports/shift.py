@@ -74,8 +74,8 @@ class Shift(Report):
         caption = (
             f"{style.title(dataset)}: {style.title(metric.name)} {arrow(metric)} under each corruption, mean over "
             f"seeds with its 95 % interval as a band. Hardest of those drawn, by the mean of all methods from severity "
-            f"0 to the greatest: {worst} ({falls[worst]:.3g} worse), easiest: {min(falls, key=lambda c: falls[c])} "
-            f"({min(falls.values()):.3g}).{about_grey(own['method'].nunique(), 'at the greatest severity')}{rest}"
+            f"0 to the greatest: {worst} ({falls[worst]:.2g} worse), easiest: {min(falls, key=lambda c: falls[c])} "
+            f"({min(falls.values()):.2g}).{about_grey(own['method'].nunique(), 'at the greatest severity')}{rest}"
         )
         return Figure(f"shift-{dataset}-corruptions", caption, figure, data)
 

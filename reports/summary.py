@@ -11,11 +11,10 @@ from bench.reports._left_out import explain
 from bench.reports._lost_cells import WHY
 from bench.reports._page_tests import Tested, page_tests
 from bench.reports._recalibrated import column_cells, column_numbers, explained, recalibrations
-from bench.reports._words import about_draws, arrow, decimals, methods_of, metrics_of, with_spread
+from bench.reports._words import about_draws, arrow, column_parts, decimals, methods_of, metrics_of, with_spread
 
 Marks = Mapping[tuple[str, str], str]  # of a metric and a method
 BETTER, WORSE = "†", "‡"
-MOST_COLUMNS = 9  # metrics of a table
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Summary(Report):
                 own, rows = known[dataset], places[dataset]
                 methods, seeds = methods_of(rows), rows["seed"].nunique()
                 baseline = results.baseline if dataset in marks else None
-                parts = _parts(metrics)
+                parts = column_parts(metrics)
                 calibrated = next((part for part in parts if _calibrated(part)), None)
                 scaled = recalibrations(results).column(metrics[0].task, [dataset]) if calibrated else None
                 for number, part in enumerate(parts, start=1):
@@ -149,13 +148,6 @@ def _table(
     caption = f"{dataset} ({seeds} {'seed' if seeds == 1 else 'seeds'})"
     paper = _paper_caption(dataset, seeds, baseline)
     return Table(caption, frame, frozenset(bold), f"results-{dataset}", tidy, paper_caption=paper)
-
-
-def _parts(metrics: list[Metric]) -> list[list[Metric]]:
-    """Return the metrics of each table of a dataset: equally many, as many as a page is wide."""
-    count = -(-len(metrics) // MOST_COLUMNS)
-    each = -(-len(metrics) // count)
-    return [metrics[first : first + each] for first in range(0, len(metrics), each)]
 
 
 def _calibrated(metrics: Sequence[Metric]) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.api import Block, Metric, Report, Results, Section, Table, Text, stats
+from bench.api import Block, Metric, Report, Results, Section, Table, Text, plural, stats
+from bench.reports._answers import FEWEST
 from bench.reports._page_tests import families_text, page_tests
 from bench.reports._row_tests import Place, row_tests
 from bench.reports._searches import configurations_tried, with_searches
@@ -18,10 +19,9 @@ from bench.reports._words import arrow, decimals, lead_metrics, probability, rou
 WORDS = ("better", "worse", "equivalent", "inconclusive")
 
 EXPLAINED = (
-    "Decided on datasets by these tests, over datasets by Wilcoxon's signed-rank test. Inconclusive is not the same as "
-    'equal: "detectable" is the smallest difference that so many pairs show with 80 % probability, and "seeds it '
-    'would take" is for a difference of half a standard deviation over seeds (median of the inconclusive datasets; '
-    "splits overlap: no number of them is known to be enough). "
+    'Inconclusive is not the same as equal: "detectable" is the smallest difference that so many pairs show with 80 % '
+    'probability, and "seeds it would take" is for a difference of half a standard deviation over seeds (median of the '
+    "inconclusive datasets; splits overlap: no number of them is known to be enough). "
     "Wins: the share of pairs (the same split and seed) in which the method beats the baseline, mean over datasets."
 )
 
@@ -39,7 +39,8 @@ class Verdicts(Report):
         blocks: list[Block] = []
         for metric, comparisons in found.items():
             if comparisons:
-                blocks += [Text(_summary(metric, comparisons)), _verdicts(metric, comparisons, tried)]
+                blocks.append(Text(_summary(metric, comparisons)))
+                blocks += [_verdicts(metric, comparisons, tried)] if _rows(comparisons) else []
         if not blocks:
             return None
         tested = {metric: comparisons for metric, comparisons in found.items() if any(_rows(comparisons))}
@@ -50,7 +51,9 @@ class Verdicts(Report):
             if doubtful := _doubtful(tested):
                 blocks.append(Text(doubtful, warning=True))
             blocks.append(_evidence(tested, on_rows))
-            blocks.append(Text(f"{_tests(tested)} {EXPLAINED}"))
+            several = any(one.across for comparisons in tested.values() for one in comparisons)
+            over = " Decided on datasets by these tests, over datasets by Wilcoxon's signed-rank test." * several
+            blocks.append(Text(f"{_tests(tested)}{over} {EXPLAINED}"))
         if families := families_text(results):
             blocks.append(Text(families))
         return Section("Verdicts", blocks)
@@ -67,6 +70,9 @@ def _rows(comparisons: Sequence[stats.Comparison]) -> list[stats.DatasetComparis
 
 def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
     base = comparisons[0].b
+    if not _rows(comparisons):
+        most = max((row.pairs for one in comparisons for row in one.rows), default=0)
+        return f"By {metric.name} nothing was tested: {plural(most, 'repeat')}, at least {FEWEST} are needed."
     clear = [c for c in comparisons if any(row.verdict in ("better", "worse") for row in c.rows)]
     parts = []
     for word in ("better", "worse"):
@@ -77,19 +83,26 @@ def _summary(metric: Metric, comparisons: Sequence[stats.Comparison]) -> str:
             if count
         ]
         parts += [f"{word} than {base} by {metric.name}: {', '.join(names)}"] if names else []
+    over = [
+        f"over all datasets together {word}: {', '.join(names)}"
+        for word in ("better", "worse")
+        if (names := [c.a for c in comparisons if c.across and c.across[0].verdict == word])
+    ]
     if not parts:
-        return (
-            f"By {metric.name}, no method was shown to be better or worse than {base} on any dataset; the evidence "
-            "below lists the smallest difference that could have been detected."
-        )
-    text = "; ".join(parts)
+        datasets = {row.dataset for row in _rows(comparisons)}
+        where = "any dataset" if len(datasets) > 1 else datasets.pop()
+        none = f"by {metric.name}, no method was shown to be better or worse than {base} on {where}"
+        seen = "the evidence below lists the smallest difference that could have been detected"
+        parts = [none, *([] if over else [seen])]
+    text = "; ".join([*parts, *over])
     return text[0].upper() + text[1:] + "."
 
 
 def _verdicts(metric: Metric, comparisons: Sequence[stats.Comparison], tried: Mapping[str, str]) -> Table:
     data = []
     for comparison in comparisons:
-        counts = {word: sum(row.verdict == word for row in comparison.rows) for word in WORDS}
+        tested = [row for row in comparison.rows if not math.isnan(row.p)]
+        counts = {word: sum(row.verdict == word for row in tested) for word in WORDS}
         across = comparison.across[0] if comparison.across else None
         wins = [row.better_probability for row in comparison.rows if not math.isnan(row.better_probability)]
         data.append(
@@ -117,7 +130,9 @@ def _seeds_needed(comparison: stats.Comparison) -> str:
     open_rows = [row for row in comparison.rows if row.verdict == "inconclusive" and not math.isnan(row.detectable)]
     if not open_rows:
         few = [row for row in comparison.rows if row.verdict == "inconclusive"]
-        return "at least 5" if few else "–"
+        if few and not any(row.pairs for row in comparison.rows):
+            return "no values"
+        return f"at least {FEWEST}" if few else "–"
     open_rows.sort(key=lambda row: row.pairs_for_margin if row.pairs_for_margin is not None else math.inf)
     middle = open_rows[len(open_rows) // 2]
     if middle.pairs_for_margin is None:

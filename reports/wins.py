@@ -36,7 +36,9 @@ class Wins(Report):
         if not figures:
             return None
         share = "the share of pairs (the same split and seed) in which the row beats the column, mean over datasets"
-        counts = "on how many datasets the row was shown to be better / neither / worse (corrected for all tests)"
+        counts = (
+            "on how many datasets the row is better / open / worse (open: neither was shown; corrected for all tests)"
+        )
         numbers = f"Row against column: {counts}, and below it {share}; ties count half."
         colours = (
             f"Row against column, by colour: {share}; ties count half. The numbers of a figure also have {counts}."

@@ -35,7 +35,7 @@ INK, SOFT, GRID, PAPER = "#1f2329", "#57606b", "#d8dee5", "#ffffff"
 BETTER, WORSE, EVEN = COLOURS[0], COLOURS[3], "#8b949f"
 
 HOVER = "\N{INFORMATION SEPARATOR ONE}"  # before each text for the pointer in the identity of an artist
-MOST_NAMED = 24  # characters of a name in a figure; the data table has it whole
+MOST_NAMED = 26  # characters of a name in a figure; the data table has it whole
 # Of legends and labels, at their size of 8 points.
 INCHES_PER_LETTER, INCHES_OF_HANDLE, INCHES_OF_LINE = 0.066, 0.62, 0.165
 

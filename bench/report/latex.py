@@ -6,7 +6,7 @@ deviations stay where they are.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bench.report.tables import TextTable, is_number
 
@@ -25,13 +25,17 @@ TABLE = r"""%% \usepackage{booktabs} in the preamble; names beyond Latin letters
 \caption{%s}
 \label{tab:%s}
 \smallskip
-\begin{tabular}{%s}
+%s\begin{tabular}{%s}
 \toprule
 %s\midrule
 %s\bottomrule
 \end{tabular}
 \end{table}
 """
+# Letters from which on the cells of a column are texts, which break their lines; and those of a line of a table, from
+# which on they and the gaps are smaller. A page of the article class has about 75 of them, on its side 120.
+TEXT, SIZES = 30, ((80, ""), (125, "footnotesize"), (10**9, "scriptsize"))
+GAPS = "\\setlength{\\tabcolsep}{3pt}"
 NAMING = ("method", "dataset", "metric")  # columns whose cells are names of these
 Title = Callable[[str], str]  # a name as a paper prints it
 
@@ -53,8 +57,31 @@ def latex(table: TextTable, caption: str, label: str, title: Title = str) -> str
         for r, row in enumerate(table.rows)
     ]
     first, *body = (f"{' & '.join(row)} \\\\\n" for row in [header, *rows])
-    columns = "".join("r@{}l" if number else "l" for number in table.numeric)
-    return TABLE % (in_latex(caption), label, columns, first, "".join(body))
+    texts = [
+        not table.numeric[c] and longest > (TEXT if c else 2 * TEXT)  # the first column holds names
+        for c, longest in enumerate(_longest(table))
+    ]
+    share = min(0.3, max(0.7 / max(sum(texts), 1), 0.1))
+    columns = "".join(
+        f"p{{{share:.2g}\\textwidth}}" if text else "r@{}l" if number else "l"
+        for text, number in zip(texts, table.numeric, strict=True)
+    )
+    return TABLE % (in_latex(caption), label, _size(table, texts), columns, first, "".join(body))
+
+
+def _longest(table: TextTable) -> list[int]:
+    """Return the letters of the longest cell of each column."""
+    return [max((len(row[c]) for row in table.rows), default=0) for c in range(len(table.header))]
+
+
+def _size(table: TextTable, texts: Sequence[bool]) -> str:
+    """Return what makes the letters and gaps of a wide table smaller."""
+    widths = [
+        TEXT if text else max(longest, len(name)) + 2
+        for name, longest, text in zip(table.header, _longest(table), texts, strict=True)
+    ]
+    size = next(name for most, name in SIZES if sum(widths) <= most)
+    return f"\\{size}{GAPS}\n" if size else ""
 
 
 def in_latex(words: str) -> str:
@@ -87,7 +114,7 @@ def _number(cell: str, bold: bool) -> str:
     """Return the two cells of a number: up to its decimal point, and the rest; its deviation is never bold."""
     if not is_number(cell):
         return rf"\multicolumn{{2}}{{c}}{{{in_latex(cell)}}}"
-    whole, fraction, rest = re.match(r"([-+]?(?:[\d,]+|inf))((?:\.\d+)?(?:e[-+]?\d+)?)(.*)", cell, re.DOTALL).groups()  # type: ignore[union-attr]  # as is_number says
+    whole, fraction, rest = re.match(r"([-+<]?(?:[\d,]+|inf))((?:\.\d+)?(?:e[-+]?\d+)?)(.*)", cell, re.DOTALL).groups()  # type: ignore[union-attr]  # as is_number says
     left = _parts(whole, bold)
     right = _parts(fraction, bold) if fraction else ""
     return f"{left} & {right}{_rest(rest)}".rstrip()

@@ -56,22 +56,22 @@ def _section(section: SectionContent, anchor: str) -> Mapping[str, Any]:
 
 
 def _joined(text: str) -> str:
-    """Return a text whose line does not break between a number and its per cent sign."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+    """Return a text whose line breaks neither before a per cent sign nor between a metric and its arrow."""
+    return re.sub(r" (?=[%↓↑→])", "\N{NO-BREAK SPACE}", text)
 
 
 def _block(block: Text | Facts | TableContent | FigureContent) -> Mapping[str, Any]:
     if isinstance(block, Text):
         return {"kind": "text", "text": _joined(block.text), "warning": block.warning}
     if isinstance(block, Facts):
-        facts = [(word, _joined(value), len(value) > LONG_FACT) for word, value in block.facts.items()]
+        facts = [(_joined(word), _joined(value), len(value) > LONG_FACT) for word, value in block.facts.items()]
         return {"kind": "facts", "facts": facts, "prose": any(len(value) > SENTENCE for value in block.facts.values())}
     if isinstance(block, TableContent):
         caption, path = block.table.caption, f"tables/{block.name}"
         links = [_link("CSV", f"{path}.csv", caption), _link("LaTeX", f"{path}.tex", caption)]
         # Columns of metrics, which are known by the direction in which they are better, can be hidden.
         metrics = sum(bool(DIRECTION.search(name)) for name in block.text.header)
-        about = {"caption": caption, "folded": block.table.folded, "files": links, "columns": metrics > 2}
+        about = {"caption": _joined(caption), "folded": block.table.folded, "files": links, "columns": metrics > 2}
         return {"kind": "table", **about, **table_cells(block.text, block.table.asides)}
     image = block.image
     name = image.name.replace("-", " ")
@@ -107,8 +107,7 @@ def table_cells(table: TextTable, asides: Mapping[str, str] = MappingProxyType({
         ]
         for r, row in enumerate(table.rows)
     ]
-    # The arrow of a metric stays beside its name.
-    names = [re.sub(r" (?=[↓↑→])", "\N{NO-BREAK SPACE}", name) for name in table.header]
+    names = [_joined(name) for name in table.header]
     dense = _width(table) > PAGE
     header = [
         {"text": _breakable(name) if dense else name, "number": number, "note": asides.get(own, "")}
@@ -128,7 +127,7 @@ def _width(table: TextTable) -> float:
     for c, name in enumerate(table.header):
         cells = [max(map(len, row[c].split("\n"))) for row in table.rows]
         widest = min(max(cells, default=0), WIDE_NAME if c == 0 else WIDE if table.numeric[c] else WORDS)
-        total += BETWEEN + LETTER * max(widest, *map(len, name.split()), 1)
+        total += BETWEEN + LETTER * max(widest, *map(len, _joined(name).split(" ")), 1)
     return total
 
 

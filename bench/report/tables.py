@@ -12,6 +12,7 @@ import pandas as pd
 
 from bench.csv_cells import harmless_cell, harmless_text
 
+NOTHING = 1e-9  # of the largest number of a column: a rounding error of zero
 MOST_TIMES = 1000  # the largest number of a column by the smallest, for equally many decimals
 
 
@@ -35,7 +36,8 @@ def text_table(data: pd.DataFrame, bold: frozenset[tuple[int, int]] = frozenset(
 
 def column_texts(values: Sequence[Any]) -> list[str]:
     """Return the cells of a column; numbers of similar size get equally many decimals, so that their points align."""
-    numbers = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value != 0]
+    numbers = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
+    numbers = [number for number in numbers if number > NOTHING * max(numbers)]
     whole = all(number == round(number) for number in numbers)
     if not numbers or whole or max(numbers) > MOST_TIMES * min(numbers) or max(numbers) >= 1e6 or min(numbers) < 1e-4:
         return [_text(value) for value in values]
@@ -63,7 +65,7 @@ def _numeric(column: Sequence[str]) -> bool:
 def is_number(cell: str) -> bool:
     """Whether a cell reads as a number, also one with its deviation, its interval, a unit or marks behind it."""
     line = " ".join(cell.split())
-    return bool(re.match(r"[-+]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)| \[.*\]|$)", line))
+    return bool(re.match(r"[-+<]?(\d|inf)[\d.,e+-]*( %| x\b| ±.*| ?[†‡*]| \(.*\)| \[.*\]|$)", line))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -212,10 +212,13 @@ def _datasets(
             messages.append(f"{dataset}: left out, every method diverged or became infinite in some cells")
             continue
         one = pair_grid(grid.of(present), counts)
-        messages += [f"{dataset}: {message}" for message in one.messages]
         if one.values.shape[1] == 0:
-            messages.append(f"{dataset}: left out, no repeat has values of all methods")
+            without = [m for m in present if not np.isfinite(grid.of([m]).values).any()]
+            who = f" ({', '.join(without)} {'has' if len(without) == 1 else 'have'} none)" if without else ""
+            messages += [f"{dataset}: {lost}" for lost in one.lost]
+            messages.append(f"{dataset}: left out, no repeat has values of all methods{who}")
             continue
+        messages += [f"{dataset}: {message}" for message in one.messages]
         messages += [f"{dataset}: {name} {_how_lost(share)} and is last" for name, share in gone.items()]
         known = one.losses(measure)
         # Worse than all others by their whole range: ranks use only the order, and no loss becomes infinite.

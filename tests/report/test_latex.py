@@ -123,6 +123,23 @@ def test_a_real_latex_takes_the_tables(tmp_path: Path) -> None:
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_texts_break_their_lines_and_wide_tables_have_smaller_letters() -> None:
+    """A third of the tables of published suites were wider than a page on its side, those of texts by metres."""
+    claims = pd.DataFrame(
+        {"claim": ["a long claim " * 8], "numbers": ["0.5 and 0.6, difference 0.1; " * 9], "n": ["5"]}
+    )
+    assert r"\begin{tabular}{p{0.3\textwidth}p{0.3\textwidth}r@{}l}" in latex(text_table(claims), "c", "l", TITLES)
+    narrow = pd.DataFrame({"method": ["a"], "rmse ↓": ["1.25 ± 0.31"]})
+    five, ten = (
+        pd.DataFrame({"method": ["a"], **{f"metric_{n} ↓": ["1.25 (1.10 to 1.40)"] for n in range(count)}})
+        for count in (5, 10)
+    )
+    texts = [latex(text_table(data), "c", "l", TITLES) for data in (narrow, five, ten)]
+    assert [re.findall(r"\\(\w+size)\\setlength", text) for text in texts] == [[], ["footnotesize"], ["scriptsize"]]
+    names = pd.DataFrame({"method": ["Conformalised quantile regression"], "rmse ↓": ["1.25"]})
+    assert r"\begin{tabular}{lr@{}l}" in latex(text_table(names), "c", "l", TITLES)
+
+
 def test_a_second_line_of_a_cell_stands_behind_the_first() -> None:
     data = pd.DataFrame({"method": ["mc-dropout\n(baseline)", "x"], "rmse ↓": ["2.50†\n(2.25 to 2.75)", "3.00\n(–)"]})
     rows = [[cell.strip() for cell in row] for row in rows_of(latex(text_table(data), "caption", "label", TITLES))]

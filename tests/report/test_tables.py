@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from bench.report.markdown import table_lines
-from bench.report.page import table_cells
+from bench.report.page import _joined, table_cells
 from bench.report.tables import csv_text, is_number, text_table
 
 EVIL = ("<script>alert('x')</script>", '"quoted"', "a|b & 50% $x_1$ {y} \\z ^~#", "🙂 多言語", "שלום עולם", "x" * 500)
@@ -56,6 +56,7 @@ def test_markdown_cells_are_text() -> None:
         "-5 % †2",
         "3 x",
         "0.5†\n(0.4 to 0.6)",
+        "<0.001",
     ],
 )
 def test_numbers_are_seen(text: str) -> None:
@@ -81,6 +82,7 @@ def test_a_qualified_verdict_has_the_tone_of_its_word() -> None:
         ([3.0, 10.0, 250.0], ["3", "10", "250"]),  # whole numbers stay so
         ([0.00001234, 2.5], ["1.234e-05", "2.5"]),  # too far apart for equally many decimals
         ([1234.5, 20.25], ["1234.5", "20.2"]),
+        ([7.1e-15, 0.0548, 0.0711], ["0.00000", "0.05480", "0.07110"]),  # a rounding error of zero
     ],
 )
 def test_numbers_of_a_column_align_at_their_points(values: list[float], texts: list[str]) -> None:
@@ -101,3 +103,22 @@ def test_a_wide_table_has_spreads_below_its_numbers_and_a_narrow_one_beside_them
     verdict = table_cells(text_table(pd.DataFrame({"claim": ["c"], "verdict": ["not reproduced under departures"]})))
     cell = verdict["rows"][0][1]
     assert (cell["text"], cell["second"], cell["tone"]) == ("not reproduced", "under departures", "bad")
+
+
+def test_the_arrows_of_long_names_count_in_the_width_of_a_table() -> None:
+    """Five metrics of the public code were wider than the page, and neither lines nor letters were changed."""
+    names = (
+        "accuracy_mean_logits",
+        "ece_last_pass",
+        "brier_mean_logits",
+        "nll_mean_logits",
+        "aurc_variance_mean_logits",
+    )
+    data = pd.DataFrame({"method": ["deterministic"], **{f"{name} ↓": ["0.6455 ± 0.0055"] for name in names}})
+    assert table_cells(text_table(data))["dense"]
+
+
+def test_words_of_facts_and_captions_keep_the_arrow_beside_its_metric() -> None:
+    assert (
+        _joined("Intervals: crps_mixture ↓, 5 %") == "Intervals: crps_mixture\N{NO-BREAK SPACE}↓, 5\N{NO-BREAK SPACE}%"
+    )

@@ -90,6 +90,8 @@ def test_the_figure_has_every_difference_with_its_interval() -> None:
     assert own["difference"].tolist() == pytest.approx([-0.3 + NOISE.mean(), 0.3])
     assert (own["95 % low"] <= own["difference"]).all()
     assert "to the left of 0 the method is better" in figure.caption
+    assert figure.caption.startswith("RMSE: ") or figure.caption.startswith("rmse: ")  # titles, where they are known
+    assert "Shown: 1 better and 1 worse than " in figure.caption
 
 
 def test_nothing_is_said_where_mcni_is_scored_at_one_number_of_draws() -> None:

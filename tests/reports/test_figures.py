@@ -13,6 +13,7 @@ from scipy.stats import norm
 from bench.api import Curves, Figure, Report, Section, Table, style
 from bench.plugins.registry import Registry
 from bench.reports._highlights import HIGHLIGHTED
+from bench.reports.risk_coverage import _finding
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
 from bench.store.store import Store
@@ -165,3 +166,10 @@ def test_figures_have_the_titles_of_plugins(store: Store) -> None:
     (legend,) = mean.figure.legends
     assert "MC dropout" in [text.get_text() for text in legend.get_texts()]
     assert mean.caption.startswith("Digits:")
+
+
+def test_curves_that_are_all_alike_have_no_lowest_one() -> None:
+    """Where no method makes an error, the first of the alphabet was called the lowest."""
+    flat = np.zeros((2, 20))
+    assert _finding({"a": flat, "b": flat}, {"a": 0.0, "b": 0.0}, set()) == "the same for all methods"
+    assert _finding({"a": flat, "b": flat + 1}, {"a": 0.0, "b": 1.0}, set()) == "a"

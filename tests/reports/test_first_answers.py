@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from bench.api import Facts, Report, Section, Table, catalogue, stats
+from bench.api import Facts, Figure, Report, Section, Table, catalogue, stats
 from bench.plugins.registry import Registry
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
@@ -135,3 +135,85 @@ def test_where_more_seeds_cannot_decide_the_page_says_what_helps(store: Store, k
 def test_where_training_and_predicting_differ_both_are_named(store: Store) -> None:
     text = answers(stored(store, {"base": {}, "few": {}}))["Which to use"]
     assert "the cheapest to train: base; to predict: few. Not shown" in text
+
+
+SPREAD = (-0.2, -0.1, 0.0, 0.1, 0.2)  # of the repeats, mean 0
+
+
+def test_a_verdict_over_all_datasets_is_on_the_first_screen(store: Store) -> None:
+    """A gain that no single dataset shows and all eight together do was told in "Verdicts" alone."""
+    outcomes = {
+        (f"set-{number}", method, seed): Outcome(
+            "ok", metrics={"nll": 1.0 + (wiggle - 0.05) * (method == "dear")}, training={"epochs": [1], "draws": 1}
+        )
+        for number in range(8)
+        for method in ("base", "dear")
+        for seed, wiggle in enumerate(SPREAD)
+    }
+    results = save_outcomes(store, "made", outcomes, ["nll"], "base")
+    told = answers(results)
+    assert told["Likelihood: nll ↓"].startswith(
+        "No method was shown to be better or worse than base on a single dataset; over the 8 datasets together better "
+        "than base: dear (-0.05"
+    )
+    assert told["Which to use"].startswith("Better than base by some of these metrics and not shown to be worse")
+    assert "dear is the only method that no test shows to be worse" in told["Which to use"]
+    table = next(block for block in first(results).blocks if isinstance(block, Table))
+    assert "†all" in table.data.set_index("method")["nll ↓"]["dear"]
+    assert "(all: over all of them together)" in table.caption
+    verdicts = Registry().make("report", "verdicts", {}).section(results)
+    assert verdicts is not None
+    assert verdicts.blocks[0].text == (
+        "By nll, no method was shown to be better or worse than base on any dataset; over all datasets together "
+        "better: dear."
+    )
+
+
+def test_values_that_are_not_defined_are_no_reason_to_run_more_seeds(store: Store) -> None:
+    """A perfect repeat has no AUROC of its errors; all methods have all seeds."""
+    outcomes = {
+        ("d", method, seed): Outcome(
+            "ok", metrics={"rmse": 0.9 + 0.01 * seed, **({} if method == "cheap" and seed == 0 else {"nll": 0.9})}
+        )
+        for method in ("base", "cheap", "same")
+        for seed in range(8)
+    }
+    text = answers(save_outcomes(store, "made", outcomes, ["rmse", "nll"], "base"))["Which to use"]
+    assert text.endswith("No cheapest is named: some methods have no value in every repeat, (n of m) in the table.")
+
+
+def test_where_something_was_shown_the_page_does_not_say_that_nothing_can_be(store: Store) -> None:
+    shares = {"base": (0.1, 0.9, 0.1, 0.9, 0.5), "same": (0.9, 0.1, 0.9, 0.1, 0.4), "dear": (0.95,) * 5}
+    shown = {"base": (0.1, 0.1, 0.1, 0.1, 0.12), "same": (0.1, 0.1, 0.1, 0.12, 0.1), "dear": (0.95,) * 5}
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics={"coverage95": share})
+        for dataset, held in (("a", shares), ("b", shares), ("c", shown))
+        for method, own in held.items()
+        for seed, share in enumerate(own)
+    }
+    text = answers(save_outcomes(store, "made", outcomes, ["coverage95"], "base"))["Calibration: coverage95 → 0.95"]
+    assert "Better than base: dear (on 1 of 3 datasets" in text
+    assert text.endswith("in most of them these repeats can show no difference that coverage95 can have.")
+
+
+def test_answers_of_several_tasks_say_which_they_are_about(store: Store) -> None:
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics={metric: 0.5 + 0.01 * seed})
+        for dataset, metric in (("numbers", "rmse"), ("classes", "accuracy"))
+        for method in ("base", "same")
+        for seed in range(6)
+    }
+    results = save_outcomes(store, "made", outcomes, ["rmse", "accuracy"], "base")
+    keys = [key for block in first(results).blocks if isinstance(block, Facts) for key in block.facts]
+    assert [key for key in keys if key.startswith("Which")] == [
+        "Which to use: regression",
+        "Which to use: classification",
+    ]
+
+
+def test_the_metric_that_leads_has_a_panel_of_quality_against_cost(store: Store) -> None:
+    results = stored(store, {"base": {}, "cheap": {"crps": 0.1}}, metrics=("crps", "rmse"))
+    captions = [block.caption for block in first(results).blocks if isinstance(block, Figure)]
+    (text,) = [caption for caption in captions if caption.startswith("Quality against cost")]
+    assert "crps by passes: cheap" in text.lower()
+    assert "No other method is both cheaper and better than the one named" in text or "rmse by passes" in text.lower()

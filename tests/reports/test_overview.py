@@ -194,6 +194,11 @@ def test_without_enough_seeds_there_is_no_mark_no_verdict_and_no_colour(store: S
     assert figure.data is not None
     assert set(figure.data["verdict"]) == {"not tested"}
     assert Registry().make("report", "wins", {}).section(results) is None
+    assert figure.caption.endswith("An arrow at the edge: beyond the axis. Not tested: too few repeats.")
+    assert "interval" not in figure.caption
+    assert glance(results).caption.endswith("Nothing is tested; the intervals are of one number each.")
+    verdicts = section("verdicts", results).blocks
+    assert verdicts[0] == Text("By accuracy nothing was tested: 4 repeats, at least 5 are needed.")
 
 
 def test_the_forest_turns_every_gain_to_the_right(store: Store) -> None:
@@ -303,6 +308,26 @@ def test_a_detectable_difference_is_not_beyond_the_range_of_the_metric(store: St
     results = stored(store, value, seeds=5, metrics=("accuracy",))
     answers = next(block for block in section("overview", results).blocks if isinstance(block, Facts)).facts
     assert "these repeats can show no difference that accuracy can have" in answers["Prediction: accuracy ↑"]
+
+
+def test_a_method_without_the_metric_is_not_inconclusive(store: Store) -> None:
+    """One draw has no variance and no CRPS: more seeds would not give it one. By classes it is compared."""
+
+    def values(dataset: str, method: str, seed: int) -> dict[str, float]:
+        known = {"accuracy": 0.5 + 0.01 * seed} if dataset == "classes" else {"rmse": 1.0, "crps": 0.5 + 0.01 * seed}
+        return {name: value for name, value in known.items() if (name, method) != ("crps", "point")}
+
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics=values(dataset, method, seed), training=ONE_SPLIT)
+        for dataset in ("numbers", "classes")
+        for method in ("base", "point", "other")
+        for seed in range(6)
+    }
+    results = save_outcomes(store, "made", outcomes, ("crps", "accuracy"), "base")
+    tables = {block.name: block.data for block in section("verdicts", results).blocks if isinstance(block, Table)}
+    rows: Any = tables["verdicts-crps"].set_index("method")
+    assert rows.loc["point", ["inconclusive", "seeds it would take"]].tolist() == [0, "no values"]
+    assert rows.loc["other", ["equivalent", "inconclusive"]].sum() == 1
 
 
 def test_verdicts_count_no_dataset_that_a_method_does_not_fit(store: Store) -> None:

@@ -110,7 +110,7 @@ def test_one_dataset_does_not_stand_for_the_others(store: Store) -> None:
     assert found is not None
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table II, RMSE")
     ours = table.data.set_index("dataset")["ours, rmse"]
-    assert set(ours.loc["boston"]) == {"3 ± 0"}
+    assert set(ours.loc["boston"]) == {"3.000 ± 0.000"}
     assert set(ours.drop("boston")) == {"–"}
 
 
@@ -151,8 +151,8 @@ def test_under_the_protocol_of_the_code_tables_show_its_quantities(store: Store)
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table III")
     assert list(table.data.filter(like="ours")) == ["ours, accuracy_mean_logits", "ours, ece_last_pass"]
     rows = table.data.set_index(["method", "metric"])
-    assert rows.loc[("mcni-fixed", "accuracy"), "ours, accuracy_mean_logits"] == "1 ± 0"
-    assert rows.loc[("mcni-fixed", "ece"), "ours, ece_last_pass"] == "3 ± 0"
+    assert rows.loc[("mcni-fixed", "accuracy"), "ours, accuracy_mean_logits"] == "1.000 ± 0.000"
+    assert rows.loc[("mcni-fixed", "ece"), "ours, ece_last_pass"] == "3.000 ± 0.000"
 
 
 def test_a_mean_over_some_repeats_says_so(store: Store) -> None:
@@ -160,8 +160,8 @@ def test_a_mean_over_some_repeats_says_so(store: Store) -> None:
     found = of_code(store, "cifar10", ["accuracy_mean_logits", "accuracy"], lost=("mcni-fixed", 2))
     table = next(b for b in found.blocks if isinstance(b, Table) and b.name == "paper-Table III")
     ours = table.data[table.data["metric"] == "accuracy"].set_index("method")["ours, accuracy_mean_logits"]
-    assert ours["mcni-fixed"] == "0 ± 0 (3 of 5 repeats)"
-    assert ours["mc-dropout"] == "0 ± 0"
+    assert ours["mcni-fixed"] == "0.000 ± 0.000 (3 of 5 repeats)"
+    assert ours["mc-dropout"] == "0.000 ± 0.000"
 
 
 def test_what_a_suite_lacks_for_a_claim_is_printed(store: Store) -> None:

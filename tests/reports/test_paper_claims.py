@@ -1,5 +1,6 @@
 """Every kind of claim on results made so that the answer is known: one shown, one refuted, one that is open."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from bench.api import stats
 from bench.reports._paper_claims import Held, judge
-from bench.reports._paper_claims_held import Evidence, all_of, at_least, one_of
+from bench.reports._paper_claims_held import Evidence, _together, all_of, at_least, one_of
 from bench.reports._paper_claims_runs import rank_among
 from tests.fixtures.made_results import SEEDS, MadeResults, around
 
@@ -58,6 +59,23 @@ def test_the_datasets_say_how_repeats_are_related() -> None:
     for repeats, test in (("independent", "paired t-test of mpiw"), ("splits", "corrected resampled t-test of mpiw")):
         results = MadeResults().add("a", {"mpiw": around(0.3)}, repeats=repeats)
         assert results.add("b", {"mpiw": around(0.4, seed=1)}, repeats=repeats).judged(claim).test == test
+
+
+def test_numbers_of_seeds_in_the_same_words_are_one_range() -> None:
+    margin = "for a difference as large as the margin"
+    needs = [f"51 seeds {margin}", f"1,311 seeds {margin}; at least 5 seeds", f"94 seeds {margin}", "more seeds"]
+    assert _together(needs) == [f"51 to 1,311 seeds {margin}", "at least 5 seeds", "more seeds"]
+    assert _together([f"7 seeds {margin}", f"7 seeds {margin}"]) == [f"7 seeds {margin}"]
+    assert _together([]) == []
+
+
+def test_all_numbers_of_a_comparison_have_the_decimals_of_its_interval() -> None:
+    results = MadeResults().add("a", {"mpiw": around(0.4)}).add("b", {"mpiw": around(0.4, seed=1)})
+    numbers = results.judged({"kind": "better", "metric": "mpiw", "method": ["a"], "over": ["b"]}).numbers
+    means, difference = numbers.removeprefix("a against b: ").split(", difference ")
+    found = re.findall(r"\d\.(\d+)", f"{means} {difference.partition(']')[0]}")
+    assert len(found) == 5
+    assert len({len(digits) for digits in found}) == 1
 
 
 def test_what_was_not_run_is_another_word_than_what_cannot_be_decided() -> None:
@@ -150,7 +168,7 @@ def test_rows_are_kept_by_their_predicted_variance() -> None:
     claim = {"kind": "rises", "derived": "risk", "metric": "risk", "conditions": ["half", "all"], "method": ["a"]}
     found = MadeResults().add("a", arrays=[curves] * 8, repeats="seeds").judged(claim)
     assert found.verdict == "reproduced"
-    assert found.numbers.startswith("a, all against half: 0.5 to 0,")
+    assert found.numbers.startswith("a, all against half: 0.5000 and 0.0000,")
 
 
 def test_the_value_of_one_run_among_ours() -> None:

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench.api import Figure, Kept, Table, Text
 from bench.metrics import Forecast, Probabilities, score
 from bench.reports.overview import Overview
-from bench.reports.recalibration import Recalibration
+from bench.reports.recalibration import Recalibration, _table
 from bench.reports.reliability import Reliability
 from bench.reports.summary import Summary
 from bench.store.results import StoredResults
@@ -44,6 +45,15 @@ def test_raw_values_stand_beside_corrected_ones(store: Store) -> None:
     assert "rankings and tests use raw values alone" in introduction
     stored = {row["metric"] for row in store.values("tiny")}
     assert not [name for name in stored if "temperature" in name]
+
+
+def test_an_infinite_mean_is_a_value_and_no_dash() -> None:
+    """A correction that makes it finite is counted as better, so the raw value is not missing."""
+    rows = pd.DataFrame({"method": ["a", "a"], "correction": ["raw", "variance scaling"], "value": [np.inf, 2.5]})
+    table = _table("numbers", "nll_mixture", rows, ["a"])
+    assert table is not None
+    assert table.data.iloc[0].tolist() == ["a", "inf", "2.500"]
+    assert "of 1 method: variance scaling for 1" in table.caption
 
 
 def stored_predictions(store: Store) -> StoredResults:

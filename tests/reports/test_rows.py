@@ -29,6 +29,7 @@ def test_differences_and_hard_rows_are_those_of_the_stored_predictions(store: St
     hard = tables["rows-toy-hardest"].data
     worst = np.argsort(-np.square(made[0].test.mean - made[0].test.observed), kind="stable")[:3]
     assert hard["row"].tolist() == worst.tolist()
+    assert "rows-toy-disputed" not in tables  # they disagree nowhere
     assert list(hard.columns) == ["row", "observed", "loss", "disagreement", "best method", "m", "other"]
 
 

@@ -91,6 +91,9 @@ def test_latency_tells_scaling_and_keeps_modes_apart(store: Store) -> None:
     assert rows.loc[("mc-dropout", "forward", "naive"), "scaling at T = 100"] == pytest.approx(1.0)
     assert table.numbers is not None
     assert len(table.numbers) == 3 * 3 * 3
+    times = [cell for name in rows if str(name).startswith("T =") for cell in rows[name]]
+    shown = [str(cell).split(" ± ") for cell in times if "±" in cell]
+    assert {len(mean.partition(".")[2]) - len(spread.partition(".")[2]) for mean, spread in shown} == {0}
     passes = tables(found)[1].data
     assert passes["median"].tolist()[0] == pytest.approx(1.1)
 
@@ -281,6 +284,21 @@ def test_leaderboard_and_critical_differences_agree_with_the_order(ranked: Resul
     assert board["average rank"].tolist() == ["1.00", "2.00", "3.00"]
     (diagram,) = figures(section("critical-difference", ranked))
     assert numbers(diagram)["average rank"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_ranks_by_many_metrics_are_several_tables_in_one_order(store: Store) -> None:
+    names = ["rmse", "nll", "crps", "crps_mixture", "picp", "mace", "mae", "coverage95", "nll_mixture", "nll_mc"]
+    outcomes = {
+        (dataset, method, seed): Outcome("ok", metrics=dict.fromkeys(names, 0.5 + 0.1 * place + 0.01 * seed))
+        for dataset in ("a", "b")
+        for place, method in enumerate(("second", "first"))
+        for seed in range(5)
+    }
+    found = tables(section("leaderboard", save_outcomes(store, "many", outcomes, names, "first")))
+    ranks = [table for table in found if table.caption.startswith("Average rank")]
+    assert [table.caption.rpartition(", ")[2] for table in ranks] == ["table 1 of 2", "table 2 of 2"]
+    assert sorted(str(name).split()[0] for table in ranks for name in table.data if name != "method") == sorted(names)
+    assert [table.data["method"].tolist() for table in ranks] == [["second", "first"]] * 2
 
 
 def test_a_place_counts_the_methods_shown_to_be_better_as_on_the_site(store: Store) -> None:

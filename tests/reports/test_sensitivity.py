@@ -122,6 +122,15 @@ def test_no_gain_is_no_difference_and_says_what_would_have_been_seen() -> None:
     assert ", better" in text
 
 
+def test_what_would_have_been_seen_is_no_power_of_ten() -> None:
+    held = results(gain=-float(SCATTER.mean()))
+    large = held.frame["metric"] == "winkler"
+    held.frame.loc[large, "value"] = 500 + 400 * np.random.default_rng(0).normal(size=int(large.sum()))
+    texts = " ".join(block.text for block in blocks(held, Text))
+    assert "these repeats show" in texts
+    assert "e+0" not in texts
+
+
 def test_settings_are_counted_by_width_and_coverage_together() -> None:
     held = results()
     drop, noise = (curve_of(sweep, held.frame) for sweep in swept(held))

@@ -112,7 +112,8 @@ def test_a_dataset_without_a_common_repeat_is_left_out_and_said(results: Results
     values["d3", "good"] = ["failed"] * 5
     found = rank(results(values)[0], RMSE, cells=results(values)[1])
     assert "d3" not in found.datasets
-    assert "d3: left out, no repeat has values of all methods" in found.messages
+    assert "d3: left out, no repeat has values of all methods (good has none)" in found.messages
+    assert not any("paired deletion" in message for message in found.messages)
     assert "d3: good: 5 failed" in found.messages
 
 
