@@ -50,7 +50,7 @@ class _Numbers:
     compiled: bool = False
 
     def write(self, law: str, source: torch.Generator, target: Tensor) -> None:
-        if target.numel() >= FEWEST and _on_host(target) and self._ready(target.numel()):
+        if target.numel() >= FEWEST and _on_host(source, target) and self._ready(target.numel()):
             assert self.kernels is not None
             _draw(self.kernels, law, source, target)
         else:
@@ -72,10 +72,10 @@ class _Numbers:
 _here = _Numbers()
 
 
-def _on_host(target: Tensor) -> bool:
+def _on_host(source: torch.Generator, target: Tensor) -> bool:
     return (
         type(target) is Tensor
-        and target.device.type == "cpu"
+        and target.device.type == source.device.type == "cpu"
         and target.dtype is torch.float32
         and target.is_contiguous()
         and not target.requires_grad
