@@ -86,7 +86,8 @@ def shifted(frame: pd.DataFrame) -> pd.DataFrame:
     parts = parts_of(frame["metric"])
     found = parts[2].str.extract(f"^{CORRUPTION.pattern}$")
     rows = frame.assign(base=parts[0], corruption=found["corruption"], severity=found["severity"].astype(float))
-    kept = rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & np.isfinite(rows["value"].astype(float))
+    # Infinite values count: a mean without them would be better than it is.
+    kept = rows["corruption"].notna() & rows["base"].isin(list(catalogue())) & rows["value"].notna()
     return pd.DataFrame(rows[kept])
 
 
@@ -158,9 +159,17 @@ def _mean_figure(
         f"{style.title(dataset)}: metrics against the severity of the shift, {over}, with the 95 % interval over seeds "
         "as a band. "
         + (f"Best at the greatest severity: {'; '.join(findings)}. Not tested." if findings else "")
+        + _not_drawn(data)
         + about_grey(rows["method"].nunique(), "at the greatest severity")
     )
     return Figure(f"shift-{dataset}", caption, figure, data)
+
+
+def _not_drawn(data: pd.DataFrame) -> str:
+    """Return the sentence of a caption on curves that end where their mean is infinite; empty where none does."""
+    ended = data[~np.isfinite(data["mean"])].groupby(["metric", "method"], sort=False)["severity"].min()
+    words = [f"{style.title(metric)} of {style.title(method)} from {at:g} on" for (metric, method), at in ended.items()]
+    return f" Infinite, and so not drawn: {'; '.join(words)}." if words else ""
 
 
 def _table(dataset: str, rows: pd.DataFrame, metrics: list[Metric]) -> Table:

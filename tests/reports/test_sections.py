@@ -10,6 +10,7 @@ import pytest
 from bench.api import Facts, Figure, Report, Results, Section, Table, Text
 from bench.leaderboard import collect
 from bench.plugins.registry import Registry
+from bench.report.figures import draw_figure
 from bench.reports._words import band
 from bench.spec.cell import Outcome
 from bench.store.results import StoredResults
@@ -49,6 +50,27 @@ def test_shift_curves_are_means_over_corruptions_and_seeds(store: Store) -> None
     # Three seeds 0.001 apart: the band is the t interval of their mean, 4.303 * 0.001 / sqrt(3) to each side.
     band = numbers(mean).iloc[0]
     assert band["95 % high"] - band["mean"] == pytest.approx(4.302653 * 0.001 / math.sqrt(3), rel=1e-4)
+
+
+def test_infinite_values_under_shift_are_not_left_out(store: Store) -> None:
+    """One of three seeds is infinite at the greatest severity: the mean is, and the curve ends before it."""
+    outcomes = {
+        ("digits", method, seed): Outcome(
+            "ok", metrics={"nll@fog:1": loss, "nll@fog:2": math.inf if method == "a" and seed == 2 else 2 * loss}
+        )
+        for method, loss in (("a", 0.1), ("b", 0.5))
+        for seed in range(3)
+    }
+    found = section("shift", save_outcomes(store, "shifted", outcomes, ["nll"]))
+    (mean,) = figures(found)
+    rows = numbers(mean).set_index(["method", "severity"])["mean"]
+    assert rows["a", 2.0] == math.inf
+    assert rows["a", 1.0] == pytest.approx(0.1)
+    assert "nll: b (all methods: 1.000 to inf, a)" in mean.caption
+    assert "Infinite, and so not drawn: nll of a from 2 on." in mean.caption
+    means: Any = tables(found)[0].data.set_index(["severity", "method"])["nll"]
+    assert means[2.0, "a"] == math.inf
+    draw_figure(mean.figure, "shift")  # without a warning
 
 
 def test_bands_of_shifts_end_where_the_values_of_the_metric_end(store: Store) -> None:
