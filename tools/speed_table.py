@@ -189,7 +189,9 @@ def read_rows(*paths: Path) -> list[Row]:
         row: Row = json.loads(line)
         key = row["set"], row["method"]
         found[key] = row if "warm" in row else {**found.get(key, {}), **row}
-    return list(found.values())
+    # Sets and methods in the order in which they came first.
+    places = [list(dict.fromkeys(names)) for names in zip(*found, strict=True)]
+    return sorted(found.values(), key=lambda row: (places[0].index(row["set"]), places[1].index(row["method"])))
 
 
 def in_processor_time(row: Row) -> Row:
