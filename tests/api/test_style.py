@@ -101,7 +101,7 @@ def test_above_an_empty_place_a_shared_axis_has_its_numbers() -> None:
 
 
 def test_names_in_figures_are_short_and_no_mathematics() -> None:
-    assert len(short("x" * 500)) == 24
+    assert len(short("x" * 500)) == 26
     figure = Figure()
     figure.subplots().set_title(short("a$\\frac{"))
     figure.savefig(io.BytesIO(), format="png")
