@@ -250,7 +250,8 @@ def _mean(values: pd.Series) -> tuple[float, float]:
 
 
 def _pair(mean: float, spread: float = math.nan) -> str:
-    return f"{mean:.4g}" if math.isnan(spread) else f"{mean:.4g} ± {spread:.2g}"
+    text = f"{mean:,.0f}" if abs(mean) >= 1e4 else f"{mean:.4g}"
+    return text if math.isnan(spread) else f"{text} ± {spread:.2g}"
 
 
 def _spread(values: pd.Series, theirs: float) -> str:
