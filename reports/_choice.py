@@ -51,14 +51,14 @@ def _methods(own: Sequence[Board]) -> list[str]:
 
 
 def _metrics(own: Sequence[Board], method: str, verdict: str) -> list[str]:
-    return [board.metric.name for board in own if board.standings[method].shown(verdict)]
+    return [board.metric.name for board in own if board.standings[method].has_verdict(verdict)]
 
 
 def unbeaten_methods(own: Sequence[Board], baseline: str, tests: PageTests) -> list[str]:
     """Return the methods that no test of the page shows to be worse than another by a metric of the table."""
     methods = _methods(own)
     beaten = {method for method in methods if _metrics(own, method, "worse")}
-    if any(one.shown("better") for board in own for one in board.standings.values()):
+    if any(one.has_verdict("better") for board in own for one in board.standings.values()):
         beaten.add(baseline)
     for board in own:
         for one in tests.of_metric(board.metric):

@@ -156,7 +156,7 @@ def _finding(boards: Sequence[Board]) -> str:
     for board in boards:
         sign = 1.0 if board.metric.direction == "higher" else -1.0
         gains = {m: sign * one.difference.value for m, one in board.standings.items() if one.difference is not None}
-        shown = {m: gain for m, gain in gains.items() if board.standings[m].shown("better") and gain > 0}
+        shown = {m: gain for m, gain in gains.items() if board.standings[m].has_verdict("better") and gain > 0}
         if shown:
             found.append(f"{style.title(max(shown, key=lambda m: shown[m]))} by {style.title(board.metric.name)}")
     return (

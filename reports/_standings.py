@@ -51,7 +51,7 @@ class Standing:
     due: int  # those that all methods together have, and its own planned ones
     over: str = ""  # the verdict over all datasets together; only leading metrics on several datasets have such a test
 
-    def shown(self, verdict: str) -> bool:
+    def has_verdict(self, verdict: str) -> bool:
         """Return whether this verdict was reached on a dataset or over all of them."""
         return self.count(verdict) > 0 or self.over == verdict
 

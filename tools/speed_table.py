@@ -12,6 +12,7 @@ way and the tables say so.
 
 import argparse
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import geometric_mean
@@ -115,6 +116,15 @@ def jax_in_words(rows: Sequence[Row]) -> str:
     return f"{seconds} takes {min(ratios):.2f} to {max(ratios):.2f} times our time"
 
 
+def by_fastest_loops(rows: Sequence[Row]) -> list[float]:
+    """Return the ratios to the fastest loop of each method, of all that were timed beside its warm and cold runs."""
+    loops: dict[str, float] = {}
+    for row in rows:
+        timed = [us for part in ("warm", "cold") for us in row.get(part, {}).get("loop_us", ())]
+        loops[row["method"]] = min(*timed, loops.get(row["method"], math.inf))
+    return [loops[row["method"]] / step_us(row["warm"]) for row in rows]
+
+
 def summary(rows: Sequence[Row]) -> Iterable[str]:
     """Yield what the large table says."""
     if warm := [row for row in rows if "warm" in row]:
@@ -122,7 +132,7 @@ def summary(rows: Sequence[Row]) -> Iterable[str]:
     if colds := [times_loop(row["cold"]) for row in rows if "cold" in row]:
         yield (
             f"From an empty compile cache the geometric mean over {plural(len(colds), 'cell')} is "
-            f"{geometric_mean(colds):.1f} times the loop, the least {min(colds):.0f}."
+            f"{geometric_mean(colds):.1f} times the loop, the least {min(colds):.2f}."
         )
     if with_jax := [row for row in rows if "jax" in row]:
         mean = geometric_mean(times_jax(row) for row in with_jax)
@@ -130,6 +140,12 @@ def summary(rows: Sequence[Row]) -> Iterable[str]:
         yield (
             f"JAX {jax_in_words(rows)} (geometric mean {mean:.2f}); compiling alone takes longer than {longer} of "
             f"these {plural(len(with_jax), 'cell')} take here."
+        )
+    if warm:
+        ratios = by_fastest_loops(warm)
+        yield (
+            "Loops of one method differ between rows of a shared machine: with the fastest one of each method "
+            f"the geometric mean would be {geometric_mean(ratios):.1f} times the loop, the least {min(ratios):.1f}."
         )
     if any(disturbed(row["warm"]) for row in warm):
         yield "A star: other processes took more than a tenth of the core."

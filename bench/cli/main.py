@@ -161,7 +161,7 @@ for command in (*OTHERS, *RUN_COMMANDS, *STORE_COMMANDS, *GATE_COMMANDS):
 
 def main() -> None:
     """Run the command line; whatever fails is one line and an exit code, never a traceback."""
-    # Python collects garbage again while it exits, which took 0.6 s after a report.
+    # Python would collect garbage again while it exits, which takes long after a report.
     atexit.register(gc.freeze)
     occupy_descriptors()
     hide_in_process_list(sys.argv[1:])

@@ -32,8 +32,7 @@ def load_kernels(source: Path, *flags: str, compiling: bool = True) -> ctypes.CD
 @functools.cache
 def kernels_name(source: Path, *flags: str) -> str:
     """Return a name for the kernels of a file on this processor."""
-    parts = (source.read_bytes(), cpu_features(), *([flags] if flags else []))
-    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr((source.read_bytes(), cpu_features(), flags)).encode(), digest_size=16).hexdigest()
 
 
 def _compile(source: Path, flags: tuple[str, ...], path: Path) -> ctypes.CDLL | None:

@@ -46,27 +46,27 @@ class _Numbers:
 
     by_torch: int = 0  # numbers that torch has drawn where kernels would have
     kernels: ctypes.CDLL | None = None
-    looked_for: bool = False
-    compiled: bool = False
+    looked_for: bool = False  # among those that an earlier run has compiled
+    settled: bool = False  # whether there are kernels will not change any more
 
     def write(self, law: str, source: torch.Generator, target: Tensor) -> None:
-        if target.numel() >= FEWEST and _on_host(source, target) and self._ready(target.numel()):
-            assert self.kernels is not None
-            _draw(self.kernels, law, source, target)
-        else:
+        many = target.numel() >= FEWEST and _on_host(source, target)
+        kernels = self.found(target.numel()) if many else None
+        if kernels is None:
             TORCH[law](source, target)
+        else:
+            _draw(kernels, law, source, target)
 
-    def _ready(self, count: int) -> bool:
-        """Return whether there are kernels; they are loaded when first asked for, and compiled when that pays."""
-        if self.kernels is None and not self.compiled:
+    def found(self, count: int) -> ctypes.CDLL | None:
+        """Return the kernels for so many numbers: loaded when first asked for, compiled when that pays."""
+        if not self.settled:
             self.by_torch += count
             pays = self.by_torch >= ENOUGH_TO_COMPILE
             if pays or not self.looked_for:
-                self.looked_for, self.compiled = True, pays
-                found = load_kernels(SOURCE, *FLAGS, compiling=pays)
-                self.kernels = found if found is not None and _same_as_torch(found) else None
-                self.compiled |= found is not None  # those of torch's other bits are not tried again
-        return self.kernels is not None
+                loaded = load_kernels(SOURCE, *FLAGS, compiling=pays)
+                self.looked_for, self.settled = True, pays or loaded is not None
+                self.kernels = loaded if loaded is not None and _same_as_torch(loaded) else None
+        return self.kernels
 
 
 _here = _Numbers()

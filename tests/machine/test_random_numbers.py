@@ -24,6 +24,13 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> random_numbers._Numbers:
     return fresh
 
 
+def assert_torchs_numbers(law: str) -> None:
+    expected, found = torch.empty(FEWEST), torch.empty(FEWEST)
+    TORCH[law](torch.Generator().manual_seed(1), expected)
+    LAWS[law](torch.Generator().manual_seed(1), found)
+    assert torch.equal(expected, found)
+
+
 @compiler
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("before", [0, 1, 100, 623, 624, 700])
@@ -62,7 +69,7 @@ def test_kernels_are_compiled_when_that_pays(
     random_numbers.write_uniforms(source, target)
     assert len(list(tmp_path.rglob("*.so"))) == 1
     other = random_numbers._Numbers()  # of another process: loads what is there at once
-    assert other._ready(1) == numbers._ready(1)
+    assert (other.found(1) is None) == (numbers.found(1) is None)
     assert other.by_torch == 1
 
 
@@ -85,12 +92,9 @@ def test_kernels_of_other_bits_are_not_used(
     monkeypatch.setattr(random_numbers, "SOURCE", tmp_path / "other.cpp")
     monkeypatch.setattr(kernels, "compiled_folder", lambda: tmp_path)
     numbers.by_torch = random_numbers.ENOUGH_TO_COMPILE
-    expected, found = torch.empty(FEWEST), torch.empty(FEWEST)
-    expected.uniform_(generator=torch.Generator().manual_seed(1))
-    random_numbers.write_uniforms(torch.Generator().manual_seed(1), found)
-    assert torch.equal(expected, found)
+    assert_torchs_numbers("uniforms")
     assert numbers.kernels is None
-    assert numbers.compiled  # and not tried again
+    assert numbers.settled  # and not tried again
 
 
 def test_without_a_compiler_torch_draws(
@@ -99,10 +103,7 @@ def test_without_a_compiler_torch_draws(
     monkeypatch.setattr(kernels, "cpp_compiler", lambda: None)
     monkeypatch.setattr(kernels, "compiled_folder", lambda: tmp_path)
     numbers.by_torch = random_numbers.ENOUGH_TO_COMPILE
-    expected, found = torch.empty(FEWEST), torch.empty(FEWEST)
-    expected.normal_(generator=torch.Generator().manual_seed(1))
-    random_numbers.write_normals(torch.Generator().manual_seed(1), found)
-    assert torch.equal(expected, found)
+    assert_torchs_numbers("normals")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ def test_ratios_are_those_of_the_rows() -> None:
     text = speed_table.large(ROWS)
     assert "over 3 cells is **20.0 times the loop** (30.0 by processor time)" in text
     assert "the least is 10, of `b` on boston" in text
+    # The faster half of each loop took 300 us: 300 / 10, 300 / 40 and 300 / 20.
+    assert "would be 15.0 times the loop, the least 7.5." in text
     assert "JAX after 11 to 11 s of compiling takes 0.40 to 0.40 times our time" in text
     assert "geometric mean is 20.0x. [docs" in speed_table.in_readme(ROWS)
 
@@ -56,7 +58,7 @@ def test_without_jax_and_with_cold_runs() -> None:
     rows = [{**ROWS[2], "cold": cold}, ROWS[1]]
     text = speed_table.large(rows)
     assert "| 50.0, 8x |" in text
-    assert "over 1 cell is 8.0 times the loop, the least 8." in text
+    assert "over 1 cell is 8.0 times the loop, the least 8.00." in text
     assert "JAX" not in text + speed_table.in_readme(rows)
 
 
