@@ -29,6 +29,7 @@ from bench.run.job import (
 )
 from bench.spec.cell import Outcome
 from bench.spec.protocol import Training
+from bench.training.allocator import only_new_objects_collected
 from bench.training.checkpoints import name_of
 from bench.training.divergence import first_not_finite
 from bench.training.fit import fit_with_progress
@@ -55,7 +56,7 @@ def outcomes(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()
 def run_jobs(jobs: Sequence[Job], device: str = "cpu", limits: Limits = Limits()) -> Iterator[tuple[int, JobEvent]]:
     """Yield the number of a job and what became known of it; the last of each job is its outcome."""
     still_open = set(range(len(jobs)))
-    with graphs_remembered():
+    with graphs_remembered(), only_new_objects_collected():
         error = yield from until_error(_events(jobs, still_open, device, limits))
     if error is not None:  # whatever a plug-in raises in training fails the cells that were in the stack
         message = error_text(error)

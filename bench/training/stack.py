@@ -49,7 +49,7 @@ KEPT = ("memory", "values")  # what stays the same during an epoch
 # A longer epoch has so many validation rows that compiling their pass pays, too.
 STEPS_OF_A_LONG_EPOCH = 100
 # Short epochs are taken several at once: between epochs there is more to do than in several steps.
-EPOCHS_AT_ONCE, STEPS_AT_ONCE = 8, 64
+EPOCHS_AT_ONCE, STEPS_AT_ONCE = 16, 128
 
 
 class Stack:

@@ -68,6 +68,43 @@ def test_half_a_file_in_the_compilers_cache_is_got_over(own_cache: Path) -> None
     assert torch.allclose(compiled_call(twice_sine, (x,))(x), twice_sine(x))
 
 
+def test_vector_instructions_are_not_tried_unless_a_compilation_fails(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor.cpu_vec_isa import VecISA, pick_vec_isa
+
+    tried: list[object] = []
+    check = VecISA.check_build
+
+    def noted(kind: VecISA, code: str) -> bool:
+        tried.append(kind)
+        return check(kind, code)
+
+    monkeypatch.setattr(VecISA, "check_build", noted)
+    compiled_graphs._forget_vector_instructions()
+    x = torch.arange(5.0)
+    assert torch.allclose(compiled_call(twice_sine, (x,))(x), twice_sine(x))
+    assert not tried
+    assert set(own_cache.rglob("*.so")) == set(own_cache.rglob("*.main.so"))  # kernels, and no program of a trial
+
+    # A processor whose instructions the compiler does not know.
+    believed, compile_graph = str(pick_vec_isa()), compiled_graphs._compile
+    tried.clear()
+    compiled_graphs._forget_vector_instructions()
+
+    def fails_at_first(path: Path | None, *rest: Any) -> Any:
+        if path is not None:
+            assert str(pick_vec_isa()) == believed
+            raise RuntimeError("unrecognised option")
+        return compile_graph(path, *rest)
+
+    monkeypatch.setattr(compiled_graphs, "_compile", fails_at_first)
+    monkeypatch.setattr(compiled_graphs, "_loaded", {})
+    x = torch.arange(7.0)
+    assert torch.allclose(compiled_call(twice_sine, (x,))(x), twice_sine(x))
+    assert bool(tried) == bool(believed != "INVALID_VEC_ISA")
+
+
 SCRIPT = """
 import sys, torch
 from bench.training.compiled_graphs import compiled

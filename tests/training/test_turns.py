@@ -57,7 +57,7 @@ def test_any_number_of_epochs_in_a_turn_gives_the_same_networks(
     settings = {"epochs": 23, "batch": 24, **training}
     members = [member(method, seed, learning_rate=rate, **settings) for seed, rate in enumerate(RATES)]
     found: list[list[Fitted]] = []
-    for epochs in (1, 3, 8):
+    for epochs in (1, 3, 16):
         monkeypatch.setattr(stack, "EPOCHS_AT_ONCE", epochs)
         found.append(fit_in_order(members, Limits(slots=3)))
     for other in found[1:]:
@@ -90,11 +90,11 @@ def test_epochs_after_the_end_of_a_member_are_not_counted(member: MakeMember, fi
         fitted = fit_in_order(members)
     steps = members[0].steps_per_epoch
     assert usage.member_steps == sum(result.epochs for result in fitted) * steps == (11 + 12 + 13) * steps
-    assert usage.slot_steps == 16 * 3 * steps  # two turns of eight
+    assert usage.slot_steps == 16 * 3 * steps  # one turn of sixteen
 
 
 def test_memory_bounds_the_epochs_of_a_turn(member: MakeMember) -> None:
     members = [member(Deterministic(), seed, epochs=5, batch=24, patience=50) for seed in range(3)]
     cost = measure(members[0])
     sizes = [stack.Stack(members, cost, False, Limits(bytes=k * cost.step_bytes)).epochs_at_once for k in (3, 7, 1000)]
-    assert sizes == [1, 2, 8]
+    assert sizes == [1, 2, stack.EPOCHS_AT_ONCE]
