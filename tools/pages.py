@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UserError
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 
 
 def built_in(registry: Registry, kind: Kind) -> dict[str, tuple[str, Any]]:

@@ -253,7 +253,7 @@ FINDINGS: tuple[FindingMaker, ...] = (
         exports,
         "shift-cifar10-code-short",
         "And of photographs under shift?",
-        why="CIFAR-10 with networks of 5,000 parameters, trained for 16 epochs; the first 2,000 test images, ten draws.",
+        why="CIFAR-10 with networks of 5,000 parameters and 16 epochs; the first 2,000 test images, ten draws.",
     ),
 )
 

@@ -10,7 +10,8 @@ from typing import Literal
 from bench.errors import UserError
 from bench.machine.data_files import data_folders
 from bench.machine.environment import cores, cpu_model, package_versions
-from bench.plugins.registry import FOLDERS, Registry
+from bench.plugins.kinds import FOLDERS
+from bench.plugins.registry import Registry
 
 State = Literal["ok", "note", "problem"]
 

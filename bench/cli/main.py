@@ -38,7 +38,7 @@ from bench.errors import unknown_name
 from bench.store.passwords import hide_in_process_list
 
 if TYPE_CHECKING:
-    from bench.plugins.registry import Kind
+    from bench.plugins.kinds import Kind
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

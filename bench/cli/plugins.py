@@ -13,7 +13,8 @@ from bench.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from bench.metrics import Metric
-    from bench.plugins.registry import Kind, Registry
+    from bench.plugins.kinds import Kind
+    from bench.plugins.registry import Registry
     from bench.testing import Verdict
 
 KINDS = ("method", "dataset", "network", "report", "metric", "device")

@@ -20,7 +20,7 @@ from bench.leaderboard.recalibrated import Columns, recalibrated_columns
 from bench.leaderboard.rows import Row, Unlisted, list_rows
 from bench.leaderboard.score_histograms import ScoreHistogram, score_histograms
 from bench.metrics import Metric, catalogue, declaration, find_declaration
-from bench.plugins.registry import PluginSource
+from bench.plugins.files import PluginSource
 from bench.stats import CellCounts, ScaledColumn, Settings, StoredRows, methods_with_equal_draws
 from bench.stats.stored_rows import ARRAYS
 from bench.store.results import StoredResults

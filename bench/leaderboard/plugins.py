@@ -10,7 +10,8 @@ from bench.errors import UserError, raise_if_stop
 from bench.leaderboard.references import Reference, cited_in
 from bench.plugins.building import PluginError
 from bench.plugins.describe import Option, Paragraph, option_text, options_of, paragraphs, size
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 from bench.spec.plugin import SUBMITTED, PluginSpec
 from bench.submissions.scoring import VERIFIED
 

@@ -12,7 +12,8 @@ from bench.leaderboard.rows import Row
 from bench.plan.cells import build_spec
 from bench.plan.suite import load_suite, suite_names
 from bench.plugins.building import PluginError
-from bench.plugins.registry import PluginSource, Registry
+from bench.plugins.files import PluginSource
+from bench.plugins.registry import Registry
 from bench.plugins.wrapping import inner_table
 from bench.spec.plugin import SUBMITTED, inner_spec
 from bench.spec.protocol import network_table

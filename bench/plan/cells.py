@@ -24,7 +24,8 @@ from bench.plan.sizes import check_cell, check_network, check_plan
 from bench.plan.suite import Suite
 from bench.plugins.building import PluginError
 from bench.plugins.faults import explain
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 from bench.plugins.wrapping import given_options, with_option
 from bench.probes import make_probe
 from bench.spec.cell import Cell

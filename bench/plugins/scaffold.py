@@ -13,7 +13,8 @@ from string import Template
 from typing import cast
 
 from bench.errors import UserError, unknown_name
-from bench.plugins.registry import Kind, Registry, plugin_name
+from bench.plugins.kinds import Kind, plugin_name
+from bench.plugins.registry import Registry
 
 PLUGINS = ("method", "estimator", "wrapper", "dataset", "network", "report", "metric")
 KINDS = (*PLUGINS, "package")

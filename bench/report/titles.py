@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bench.errors import UserError
 from bench.metrics import catalogue
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 
 # Written in capitals in the names of metrics.
 ABBREVIATIONS = frozenset(

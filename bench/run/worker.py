@@ -22,7 +22,8 @@ from bench.metrics import Metric, catalogue, using_metrics
 from bench.metrics.requests import requested_metrics, scored_by
 from bench.plan.cells import checked, device_of, fingerprint
 from bench.plugins.faults import explain
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 from bench.run.job import Job, JobEvent, error_text, until_error
 from bench.run.jobs import run_jobs
 from bench.spec.cell import Outcome

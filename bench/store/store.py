@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
 from bench.errors import UserError, unknown_name
-from bench.plugins.registry import PluginSource
+from bench.plugins.files import PluginSource
 from bench.probes import check_outcome
 from bench.spec.cell import Cell, Outcome
 from bench.spec.names import LONGEST_NAME, check_name

@@ -11,7 +11,8 @@ from bench.api import Dataset, Split
 from bench.errors import UserError
 from bench.plan.cells import Refused, Task, fingerprint, plan
 from bench.plan.suite import load_suite
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 from bench.probes import make_probe
 from bench.spec.cell import Cell
 from bench.spec.plugin import PluginSpec

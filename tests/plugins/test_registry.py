@@ -9,7 +9,8 @@ import bench.methods
 from bench.errors import UserError
 from bench.metrics import catalogue, using_metrics
 from bench.plugins.building import PluginError, build, in_one_line
-from bench.plugins.registry import Kind, Registry, plugin_name
+from bench.plugins.kinds import Kind, plugin_name
+from bench.plugins.registry import Registry
 
 WritePlugin = Callable[[str, str], Path]
 KIND_SOURCES: dict[Kind, str] = {
@@ -43,7 +44,7 @@ def install(folder: Path, name: str, entry_points: str) -> None:
 def test_listing_imports_no_plugin(python: Callable[[str], str]) -> None:
     code = (
         "import sys\n"
-        "from bench.plugins.registry import Registry, FOLDERS\n"
+        "from bench.plugins.kinds import FOLDERS; from bench.plugins.registry import Registry\n"
         "r = Registry()\n"
         "names = [list(r.plugins(k)) for k in FOLDERS]\n"
         "assert all(names), names\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from bench.plugins.registry import PluginSource
+from bench.plugins.files import PluginSource
 from bench.spec.cell import Cell, Outcome
 from bench.store.export import write_plugins
 from bench.store.gc import clean

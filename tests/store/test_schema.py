@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, select, text
 
 from bench.errors import UserError
-from bench.plugins.registry import PluginSource
+from bench.plugins.files import PluginSource
 from bench.store.schema import SCHEMA
 from bench.store.status import status
 from bench.store.store import Store

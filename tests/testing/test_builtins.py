@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bench.machine.data_files import VARIABLE
-from bench.plugins.registry import Kind, Registry
+from bench.plugins.kinds import Kind
+from bench.plugins.registry import Registry
 from bench.testing import Check
 from bench.testing.check import judge
 from bench.testing.verify import checks_of, subject_of
