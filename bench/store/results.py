@@ -97,14 +97,17 @@ class StoredResults:
     def cells(self) -> pd.DataFrame:
         """Cells, one row each: place, key, spec, status (missing: not run yet), message, training, environment.
 
-        Also its cost (seconds, cpu_seconds), when it started and finished, the version of the code, and the number of
-        configurations that its search tried (1 without a search). Where datasets are shown by other names than those
-        that they are stored by, `stored_as` has the latter.
+        Also its cost (seconds, cpu_seconds; missing where another run had kept its networks), when it started and
+        finished, the version of the code, and the number of configurations that its search tried (1 without a search).
+        Where datasets are shown by other names than those that they are stored by, `stored_as` has the latter.
         """
         columns = [*PLACE, "key", "spec", "status", "message", "training", "environment"]
         columns += ["seconds", "cpu_seconds", "started", "finished", "code", "dirty", "suite_hash"]
         found = pd.DataFrame(self.store.cells(self.suite), columns=columns)
         found = found.assign(configurations=[_configurations(text) for text in found["training"]])
+        # Their time is that of the draws and scores alone, which would compare as the cost of a method.
+        untrained = [isinstance(text, str) and '"stored_networks"' in text for text in found["training"]]
+        found.loc[untrained, ["seconds", "cpu_seconds"]] = np.nan
         if not self._shown:
             return found
         return found.assign(stored_as=found["dataset"], dataset=found["dataset"].replace(self._shown))

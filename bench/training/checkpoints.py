@@ -3,7 +3,8 @@
 A checkpoint is one safetensors file, with JSON in its header, written under a temporary name, synced and renamed. It
 holds everything the next epoch depends on (weights, buffers, optimiser state, the state of both random generators), so
 on the CPU in float32 a resumed training ends with exactly the numbers of an uninterrupted one. A file that is damaged,
-or was written in another form (another torch, another device, compiled or not), is not used: the training starts again.
+or was written in another form (another torch, device or processor, compiled or not, other kernels of our own), is not
+used: the training starts again.
 
 There is one folder for each split, seed and protocol. The driver removes it once all its cells are stored.
 """
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from bench.machine.files import write_whole
 from bench.spec.spec import CellSpec
+from bench.training import small_convolutions
 
 FORMAT = 1
 Tensors = dict[str, Tensor]
@@ -49,7 +51,14 @@ def short_hash(words: object) -> str:
 
 def form(device: torch.device, compiled: bool) -> dict[str, Any]:
     """Return what the last bits of a training depend on besides the member."""
-    return {"format": FORMAT, "torch": torch.__version__, "device": device.type, "compiled": compiled}
+    kernels = small_convolutions.kernels_of_this_version() if compiled and device.type == "cpu" else ""
+    return {
+        "format": FORMAT,
+        "torch": torch.__version__,
+        "device": device.type,
+        "compiled": compiled,
+        "kernels": kernels,  # a training that began with others must not go on with these
+    }
 
 
 def save(path: Path, parts: Parts, about: Mapping[str, Any]) -> bool:

@@ -195,9 +195,14 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of the threads 
     os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
+def kernels_of_this_version() -> str:
+    """Return a name for the kernels on this processor, whether or not they can be compiled."""
+    return kernels_name(SOURCE)
+
+
 def own_kernels_name() -> str:
     """Return a name for the kernels on this processor; empty where they cannot be compiled."""
-    return "" if kernels() is None else kernels_name(SOURCE)
+    return "" if kernels() is None else kernels_of_this_version()
 
 
 @functools.cache

@@ -70,6 +70,17 @@ def test_failures_tell_their_reason_in_one_line(store: Store) -> None:
     assert results.cells["status"].isna().tolist() == [False, False, False, True]
 
 
+def test_the_time_of_a_cell_whose_networks_had_been_kept_is_no_cost(store: Store) -> None:
+    """An ensemble whose five networks were there already took 7 s, and one network that was trained 140 s."""
+    cells = [Cell(f"k{seed}", "toy", seed, "m", seed, "{}") for seed in range(2)]
+    store.want(SuiteRecord("tiny", "Tiny", None, [], "{}"), cells)
+    timing = {"seconds": 3.0, "cpu_seconds": 2.0}
+    records: list[dict[str, object]] = [{"epochs": [16]}, {"epochs": [16], "stored_networks": 1}]
+    store.save((cell, Outcome("ok", training=t, timing=timing)) for cell, t in zip(cells, records, strict=True))
+    found = StoredResults(store, "tiny").cells.sort_values("key")[["seconds", "cpu_seconds"]]
+    np.testing.assert_array_equal(found.to_numpy(), [[3.0, 2.0], [np.nan, np.nan]])
+
+
 def test_curves(store: Store) -> None:
     cell = Cell("k", "toy", 0, "m", 0, "{}")
     arrays = {"observed": np.arange(3.0), "mean": np.ones(3), "variance": np.zeros(3), "inspect/a": np.ones(2)}

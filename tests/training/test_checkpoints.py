@@ -25,7 +25,7 @@ from bench.plugins.registry import Registry
 from bench.run.driver import run
 from bench.run.summary import Summary
 from bench.store.store import Store
-from bench.training import checkpoints
+from bench.training import checkpoints, small_convolutions
 from bench.training.fit import fit
 from bench.training.limits import Limits, threads
 from bench.training.member import Fitted, Member
@@ -124,6 +124,18 @@ def test_a_checkpoint_that_does_not_fit_is_not_used(spoil: str, member: MakeMemb
     else:
         (again,) = trained([one], limits)
     assert_same(whole, again)
+
+
+def test_a_compiled_training_does_not_go_on_with_other_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that had begun before an update, with convolutions of torch, ended with bits of neither version."""
+    cpu, parts = torch.device("cpu"), {"params": {"w": torch.ones(2)}}
+    for compiled in (True, False):
+        assert checkpoints.save(tmp_path / str(compiled), parts, checkpoints.form(cpu, compiled))
+    later = tmp_path / "kernels.cpp"
+    later.write_bytes(small_convolutions.SOURCE.read_bytes() + b"// of a later version\n")
+    monkeypatch.setattr(small_convolutions, "SOURCE", later)
+    assert checkpoints.load(tmp_path / "True", checkpoints.form(cpu, True), parts) is None
+    assert checkpoints.load(tmp_path / "False", checkpoints.form(cpu, False), parts) is not None
 
 
 def _by_part(tensors: dict[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
