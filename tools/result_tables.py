@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools import ablation_parts, equal_cost_parts, gal_parts, shift_parts, sweep_parts, uci_fixed_parts
+from tools import ablation_parts, equal_cost_parts, gal_parts, shift_parts, sweep_parts, truth_parts, uci_fixed_parts
 from tools.findings import Exports, run_size
 from tools.pages import replace_part
 from tools.results_page import EXPORTS
@@ -47,6 +47,7 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "uci size": _size("uci-sweep"),
         "uci": sweep_parts.uci,
     },
+    "truth.md": {"cells": truth_parts.size, "findings": truth_parts.tested, "regret": truth_parts.regret},
     "uci-fixed.md": {
         "size": _size("uci-fixed"),
         "rmse": uci_fixed_parts.rmse,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.pages import NUMBER, numbers_by_hand
-from tools import conjugate_page, result_tables, results_page, toy_page, truth_page
+from tools import conjugate_page, result_tables, results_page, toy_page
 from tools.findings import Exports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,6 @@ FROM_EXPORTS: Mapping[str, Write] = {
 WITHOUT_EXPORTS: Mapping[str, Callable[[str], str]] = {  # from files beside them
     "conjugate.md": conjugate_page.page,
     "toy.md": toy_page.updated,
-    "truth.md": truth_page.page,
 }
 # Numbers in sentences that people write, beside those of the files of the suites that the page names.
 NO_RESULTS: Mapping[str, Mapping[str, str]] = {

@@ -1,4 +1,6 @@
-"""The findings of docs/results/truth.md are those of the kept values."""
+"""The findings of docs/results/truth.md are those of the exported values."""
+
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -6,13 +8,17 @@ import pytest
 from scipy import stats
 
 from bench.stats.corrections import holm
-from tools.truth_page import ONE_LEVEL, VALUES, Means, SignTests, findings
+from tools.findings import Exports
+from tools.results_page import EXPORTS
+from tools.truth_parts import ONE_LEVEL, Means, SignTests, findings, values
 
 PARTS = ("mean_cost", "noise_cost")
 
 
+@cache
 def kept() -> pd.DataFrame:
-    return pd.read_csv(VALUES, index_col=["dataset", "method", "seed"])
+    with Exports(EXPORTS) as exports:
+        return values(exports)
 
 
 def test_other_values_give_other_findings() -> None:

@@ -1,24 +1,15 @@
-"""Writes the findings of docs/results/truth.md from the values per seed in docs/results/truth.csv.
+"""The generated parts of docs/results/truth.md: findings with their tests, and the regret of every method."""
 
-`python -m tools.truth_page docs/results/truth.md`; with `--store STORE` the values are first taken from a run.
-"""
-
-import argparse
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from pathlib import Path
 
 import pandas as pd
 from scipy import stats
 
 from bench.stats.corrections import holm
-from bench.store.results import StoredResults
-from bench.store.store import Store
 from bench.text_tables import markdown_table
-from tools.pages import replace_part
+from tools.findings import Exports
 
-VALUES = Path(__file__).parent.parent / "docs/results/truth.csv"
 METRICS = ["law_regret", "mean_cost", "noise_cost", "model_cost", "noise_ratio", "model_ratio", "function_coverage"]
 METRICS += ["posterior_ratio", "class_regret", "confidence_gap", "model_ratio@group=gap", "model_ratio@group=data"]
 METRICS += ["law_regret@group=gap", "law_regret@group=data", "law_regret@group=beyond", "conditional_coverage_error"]
@@ -28,15 +19,12 @@ SIZES = {"growing-50": 50, "growing-500": 500, "growing-10000": 10_000}
 ONE_LEVEL = 0.5 * math.log(math.sinh(2 * math.log(3)) / (2 * math.log(3)))  # 1/2 (log E n - E log n), n = 3^x
 
 
-def keep(store: str) -> None:
-    """Write the values of a run of suite truth, four significant digits each."""
-    with closing(Store(store)) as opened:
-        frame = StoredResults(opened, "truth").frame
+def values(exports: Exports) -> pd.DataFrame:
+    """Return the values per dataset, method and seed, one column per metric."""
+    frame = exports.required("truth").frame
     own = frame[frame["metric"].isin(METRICS)]
-    whole = own.groupby("seed")[["dataset", "method"]].apply(lambda part: len(part.drop_duplicates()))
-    own = own[own["seed"].isin(whole.index[whole == whole.max()])]  # seeds that all datasets and methods have
     table = own.pivot(index=["dataset", "method", "seed"], columns="metric", values="value")
-    table.reindex(columns=METRICS).to_csv(VALUES, float_format="%.4g")
+    return table.reindex(columns=METRICS)
 
 
 class Means:
@@ -223,7 +211,7 @@ def _classes(means: Means, tests: SignTests) -> str:
     return f"**Confidence against the true probability of the predicted class:** {'; '.join(parts)}."
 
 
-def table(means: Means) -> str:
+def regret_table(means: Means) -> str:
     """Return the regret of every method on every dataset, as Markdown; methods by their mean rank."""
     datasets, methods = (list(dict.fromkeys(names)) for names in zip(*means.places, strict=True))
     regret = pd.DataFrame(index=methods, columns=datasets, dtype=float)
@@ -240,34 +228,21 @@ def table(means: Means) -> str:
     return "\n".join(markdown_table(["method", *datasets], rows, range(1, len(datasets) + 1)))
 
 
-def seeds() -> str:
+def size(exports: Exports) -> str:
     """Return how many cells there are, and how many seeds."""
-    kept = pd.read_csv(VALUES)
-    counts = kept.groupby(["dataset", "method"]).size()
+    table = values(exports).reset_index()
+    counts = table.groupby(["dataset", "method"]).size()
     return (
-        f"{len(kept):,} cells: {kept['dataset'].nunique()} datasets, {kept['method'].nunique()} methods, "
+        f"{len(table):,} cells: {table['dataset'].nunique()} datasets, {table['method'].nunique()} methods, "
         f"{counts.min()} seeds{'' if counts.min() == counts.max() else ' at least'}"
     )
 
 
-def page(text: str) -> str:
-    """Return the page with its generated parts."""
-    values = pd.read_csv(VALUES, index_col=["dataset", "method", "seed"])
-    for part, content in (("cells", seeds()), ("findings", findings(values)), ("regret", table(Means(values)))):
-        text = replace_part(text, part, content)
-    return text
+def tested(exports: Exports) -> str:
+    """Return the findings."""
+    return findings(values(exports))
 
 
-def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path, help="the page to update")
-    parser.add_argument("--store", help="of a run of suite truth, whose values are kept first")
-    given = parser.parse_args()
-    if given.store:
-        keep(given.store)
-    given.file.write_text(page(given.file.read_text("utf-8")), "utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def regret(exports: Exports) -> str:
+    """Return the regret of every method on every dataset."""
+    return regret_table(Means(values(exports)))
