@@ -135,8 +135,10 @@ def tick_text(tick: float, on: Axis) -> str:
     if len(on.ticks) > 1:
         step = on.ticks[1] - on.ticks[0]
         places = max(0, -math.floor(math.log10(step) + 1e-9))
-        if places <= 5 and abs(tick) < 1e5:
-            return f"{tick:.{places}f}"
+        if abs(tick) < 1e5:
+            # Beyond five places as significant digits: 1e-07, and 0.99999996 beside 1.
+            digits = max(3, math.ceil(math.log10(max(map(abs, on.ticks)) / step)) + 1)
+            return f"{tick:.{places}f}" if places <= 5 else f"{tick:.{digits}g}"
     return f"{tick:.3g}"
 
 

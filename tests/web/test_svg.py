@@ -2,7 +2,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.web.numbers import decimal_places, format_number
@@ -12,6 +12,7 @@ NUMBER = st.floats(-1e6, 1e6)
 
 
 @given(st.lists(st.tuples(NUMBER, st.floats(0, 1e3), st.floats(0, 1e3)), min_size=1, max_size=8))
+@example([(1.0, 6e-8, 0.0)])
 def test_everything_is_drawn_within_the_picture(rows: list[tuple[float, float, float]]) -> None:
     triples = [(middle, middle - below, middle + above) for middle, below, above in rows]
     on = fit_axis(triples)
